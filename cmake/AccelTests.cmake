@@ -1,0 +1,31 @@
+# Unit tests: one program per layer, tests/unit/LAYER/*_test.cpp. Files named *_threads_test.cpp go to a program of
+# their own, unit_threads, whose tests carry the label "threads" and also run under ThreadSanitizer.
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+set(ACCEL_UNIT_LAYERS base format trace ingest analysis fusion compare history diagnosis report capi cli)
+
+function(accel_unit_program name label)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE accel_cli accel_compression simdjson::simdjson GTest::gtest_main)
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE ACCEL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+                       PROPERTIES LABELS ${label} TIMEOUT 120)
+endfunction()
+
+set(accel_thread_tests)
+foreach(layer IN LISTS ACCEL_UNIT_LAYERS)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/unit/${layer}/*_test.cpp")
+  set(plain ${tests})
+  list(FILTER plain EXCLUDE REGEX "_threads_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_threads_test\\.cpp$")
+  list(APPEND accel_thread_tests ${tests})
+  if(plain)
+    accel_unit_program(unit_${layer} unit ${plain})
+  endif()
+endforeach()
+if(accel_thread_tests)
+  accel_unit_program(unit_threads threads ${accel_thread_tests})
+endif()
