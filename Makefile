@@ -1,6 +1,6 @@
 # Every task of the project. `make` alone lists them.
 JOBS ?= $(shell nproc)
-PRESET ?= dev
+DEMO := tests/golden/pytorch-2.11_h200/launch_bound.before.json.gz
 
 .DEFAULT_GOAL := help
 .PHONY: help build test demo bench-ingest format lint clean
@@ -8,9 +8,30 @@ PRESET ?= dev
 help:  ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-build:  ## configure and compile; leaves the command at build/accel-profiler
-	@[ -f build/build.ninja ] || cmake --preset $(PRESET) --log-level=WARNING
-	@cmake --build --preset $(PRESET) -j $(JOBS)
+build:  ## install what is missing, configure, compile; leaves the command at build/accel-profiler
+	@tools/setup.sh build
+	@[ -f build/build.ninja ] || cmake --preset dev --log-level=WARNING >/dev/null
+	@cmake --build --preset dev -j $(JOBS)
+
+demo: build  ## diagnose a bundled capture of a real training job
+	@echo "diagnosing $(DEMO)"
+	@build/accel-profiler analyze $(DEMO) -o build/demo
+
+test:  ## every test; closes with "N passed, N failed"
+	@tools/setup.sh test
+	@.venv/bin/python tools/run_tests.py
+
+bench-ingest: build  ## speed and memory of reading a capture, against its requirements
+	@tools/setup.sh bench
+	@.venv/bin/python benchmarks/ingest/run.py
+
+format:  ## format the C++ sources in place
+	@tools/setup.sh test
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs .venv/bin/clang-format -i
+
+lint:  ## clang-tidy over the changed C++ sources
+	@tools/setup.sh test
+	@.venv/bin/python tools/run_tests.py tidy
 
 clean:  ## remove everything that was built
 	rm -rf build build-asan build-tsan build-release build-fuzz
