@@ -1,0 +1,103 @@
+// What a rule is: a descriptor (id, prose in English and Chinese, thresholds with unit and reason) and one pure function
+// Evidence -> Finding -> Action. Rules are listed in catalog.def. All conclusions are about the undisturbed job.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "trace/trace_store.h"
+
+namespace accel {
+
+enum class FindingSeverity : std::uint8_t { info, warning, critical };
+enum class GainBasis : std::uint8_t { none, model, replay };
+
+struct Evidence {
+  std::string text;            // what was measured, a phrase: "waits inside aten::item per step"
+  double value = 0;
+  std::string unit;            // ms, us, count, %, GB/s, bytes
+  std::vector<std::string> refs;  // row ids: "slices:1234", "device_events:55"
+};
+
+struct Location {
+  std::string kind;            // op, kernel, call, frame, annotation, thread, stream
+  std::string name;
+  std::string file;            // when recorded
+  std::optional<std::int64_t> line;
+  std::optional<std::int64_t> rank;
+  std::string host;
+  std::optional<std::int64_t> device;
+};
+
+struct Action {
+  std::string title;           // imperative: "Capture the step into a CUDA graph"
+  std::string detail;
+  std::string command;         // code or command to paste
+  std::string side_effects;
+  std::string not_when;
+};
+
+struct Gain {
+  std::optional<double> step_ms;        // expected undisturbed step after the action; null: not estimated
+  std::optional<double> step_low_ms;
+  std::optional<double> step_high_ms;
+  std::optional<std::int64_t> memory_bytes;
+  std::optional<double> max_possible_speedup;  // upper bound from the time at stake, named as such
+  GainBasis basis = GainBasis::none;
+};
+
+struct Finding {
+  std::string id;              // rule id, with "#2" ... when a rule fires more than once
+  std::string rule;
+  std::string title;           // one line with the number: "The device waits 83.1 ms a step for the DataLoader"
+  FindingSeverity severity = FindingSeverity::info;
+  double confidence = 1;       // 0..1, lowered by doubtful data; the reason stands in the evidence
+  double cost_ms_per_step = 0; // of the undisturbed step
+  double share_of_step = 0;
+  std::vector<Evidence> evidence;
+  std::vector<Location> where;
+  Action action;
+  Gain gain;
+  // Idle and device time of the undisturbed step that this finding explains, so that findings that share time never
+  // promise more than exists. ns per step.
+  std::int64_t claimed_ns = 0;
+  bool absorbs_generic = false;  // specific: takes what it explains away from launch_bound
+  int plan_priority = 0;         // a lower number goes first in the plan although its own gain is smaller (prerequisite)
+};
+
+struct Threshold {
+  std::string_view name;
+  double value;
+  std::string_view unit;
+  std::string_view reason;
+};
+
+struct DiagnosisInput {
+  const TraceStore& store;
+  const AnalysisResults& results;
+};
+
+struct RuleDescriptor {
+  std::string_view id;
+  std::string_view title;
+  std::string_view title_zh;
+  std::string_view meaning;       // what it means (docs page)
+  std::string_view meaning_zh;
+  std::string_view how_we_know;
+  std::string_view what_to_do;
+  std::string_view when_wrong;    // when it is wrong
+  std::vector<Threshold> thresholds;
+  std::vector<std::string_view> needs;  // analyses
+  bool generic = false;           // runs after the specific rules and takes only what they leave
+  // `earlier` holds the findings of the rules that ran before (specific ones first).
+  std::vector<Finding> (*run)(const DiagnosisInput& input, std::span<const Finding> earlier);
+};
+
+const std::vector<RuleDescriptor>& rules();
+
+}  // namespace accel
