@@ -11,7 +11,7 @@ help:  ## list the tasks
 build:  ## install what is missing, configure, compile; leaves the command at build/accel-profiler
 	@tools/setup.sh build
 	@[ -f build/build.ninja ] || cmake --preset dev --log-level=WARNING >/dev/null
-	@cmake --build --preset dev -j $(JOBS)
+	@cmake --build --preset dev -j $(JOBS) --target accel-profiler
 
 demo: build  ## diagnose a bundled capture of a real training job
 	@echo "diagnosing $(DEMO)"

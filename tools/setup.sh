@@ -58,7 +58,7 @@ case $sections in *test*)
     echo "setup: making the Python environment .venv"
     rm -rf .venv
     python3 -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tools/requirements-test.txt
+    .venv/bin/python -m pip install -qq --disable-pip-version-check -r tools/requirements-test.txt
     printf '%s\n' "$wanted" > .venv/wanted
   fi ;;
 esac
