@@ -29,9 +29,9 @@ format:  ## format the C++ sources in place
 	@tools/setup.sh test
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs .venv/bin/clang-format -i
 
-lint:  ## clang-tidy over the changed C++ sources
+lint:  ## clang-tidy over the changed C++ sources (LINT=--all for every source)
 	@tools/setup.sh test
-	@.venv/bin/python tools/run_tests.py tidy
+	@.venv/bin/python tools/run_tidy.py $(LINT)
 
 clean:  ## remove everything that was built
 	rm -rf build build-asan build-tsan build-release build-fuzz

@@ -27,6 +27,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 
 if(ACCEL_SANITIZE)
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
   target_compile_options(accel_flags INTERFACE "-fsanitize=${ACCEL_SANITIZE}" -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(accel_flags INTERFACE "-fsanitize=${ACCEL_SANITIZE}")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
