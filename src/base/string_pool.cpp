@@ -48,7 +48,7 @@ std::uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-StringPool::StringPool() : table_(kFirstTableSize, 0) { intern(std::string_view("", 0)); }
+StringPool::StringPool() : table_(kFirstTableSize, 0) { intern(""); }
 
 StringId StringPool::intern(std::string_view text) {
   const std::uint32_t hash = hash_of(text);
@@ -118,7 +118,7 @@ void StringPool::clear() {
   table_.assign(table_.size(), 0);
   block_index_ = 0;
   block_used_ = 0;
-  intern(std::string_view("", 0));
+  intern("");
 }
 
 }  // namespace accel
