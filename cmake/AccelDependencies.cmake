@@ -2,7 +2,11 @@
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(fmt 9 REQUIRED)
-find_package(simdjson 3 REQUIRED)
+# simdjson's own version file accepts the same minor version only, so the lower bound is checked here.
+find_package(simdjson REQUIRED)
+if(simdjson_VERSION VERSION_LESS 3)
+  message(FATAL_ERROR "simdjson 3.0 or newer is needed, found ${simdjson_VERSION}")
+endif()
 find_package(CLI11 2.1 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 
