@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analysis/host_state.h"
 #include "analysis/idle_cause.h"
 #include "base/interval_set.h"
 #include "trace/trace_store.h"
@@ -20,6 +21,13 @@ struct IdleCulprit {
   std::uint64_t count = 0;   // distinct occurrences
 };
 
+// Idle that one wait explains.
+struct WaitIdle {
+  SliceId call;
+  std::int64_t in_call_ns = 0;  // the device had nothing to do and the host still sat in the call
+  std::int64_t after_ns = 0;    // the host came late because it had waited for a busy device
+};
+
 struct IdleOfDevice {
   std::int64_t device = 0;
   std::vector<IdleByCause> by_step;    // per window, in the order of StepSegmentation::windows_of(device)
@@ -29,6 +37,9 @@ struct IdleOfDevice {
   std::array<std::uint64_t, kIdleCauseCount> records{};
   std::array<std::uint64_t, kIdleCauseCount> frames{};
   std::vector<IdleCulprit> culprits;
+  // The observation behind the causes: what the host was doing, before any refinement. Sums to the same idle.
+  std::array<std::int64_t, kHostStateCount> host_states{};
+  std::vector<WaitIdle> waits;         // by ascending slice
 };
 
 struct IdleAttribution {

@@ -40,6 +40,8 @@ struct DeviceSteps {
   std::vector<std::int64_t> period_ns;         // differences of first_start_ns of successive steps that have one
   double period_mean_ns = 0;                   // over periods between complete steps; 0 with empty period_ns
   double lag_at_end_mean_ns = 0;               // last_end - host end of the step, mean over complete steps
+  std::int64_t lag_at_last_end_ns = 0;         // likewise, of the last complete step
+  double lag_growth_ns = 0;                    // per step, between the first and last complete step
 };
 
 struct StepSegmentation {
@@ -62,6 +64,12 @@ struct StepSegmentation {
     Interval time;
   };
   std::vector<Window> windows_of(std::int64_t device) const;  // by paced_by
+  std::vector<Window> host_windows() const;                   // host intervals of complete steps
+  // Device periods: first assigned start of a complete step to that of the next step. A step without a successor that
+  // ran on the device has none, unless it is the only one: then it ends with its own last event.
+  std::vector<Window> device_windows(std::int64_t device) const;
+  // Index of the step that holds this time on the host; -1 = none.
+  std::int32_t step_at(std::int64_t time_ns) const;
 };
 
 std::string_view to_string(StepSource source);

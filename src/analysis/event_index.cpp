@@ -1,0 +1,213 @@
+#include "analysis/event_index.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/analysis.h"
+#include "analysis/kernel_table.h"
+
+namespace accel {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+bool is_call(SliceKind kind) { return kind == SliceKind::runtime_call || kind == SliceKind::driver_call; }
+
+NameClass classify_call(std::string_view name) {
+  if (contains(name, "LaunchKernel") || contains(name, "LaunchCooperativeKernel")) return NameClass::kernel_launch;
+  if (contains(name, "GraphLaunch")) return NameClass::graph_launch;
+  if (contains(name, "Synchronize")) return NameClass::synchronize;
+  if (contains(name, "Memcpy")) return NameClass::copy_call;
+  if (contains(name, "Memset")) return NameClass::set_call;
+  if (contains(name, "StreamBeginCapture")) return NameClass::begin_capture;
+  if (contains(name, "StreamEndCapture")) return NameClass::end_capture;
+  if (contains(name, "HostAlloc") || contains(name, "MallocHost") || contains(name, "HostMalloc") || contains(name, "FreeHost") ||
+      contains(name, "HostFree") || contains(name, "MemAllocHost") || contains(name, "MemHostAlloc") || contains(name, "HostRegister") ||
+      contains(name, "HostUnregister")) {
+    return NameClass::host_memory;
+  }
+  if (contains(name, "Malloc") || contains(name, "MemAlloc") || contains(name, "MemFree") || contains(name, "MemCreate") ||
+      contains(name, "MemMap") || contains(name, "MemUnmap") || contains(name, "MemRelease") || contains(name, "MemAddress") ||
+      name == "cudaFree" || name == "cudaFreeAsync" || name == "hipFree" || name == "hipFreeAsync") {
+    return NameClass::device_memory;
+  }
+  return NameClass::plain;
+}
+
+NameClass classify_frame(std::string_view name) {
+  // torch writes C functions as "<built-in method collect of module object at 0x...>" or "<built-in function collect>".
+  if (contains(name, "built-in") && contains(name, " collect")) return NameClass::garbage_collection;
+  if (contains(name, "gc.collect")) return NameClass::garbage_collection;
+  return NameClass::plain;
+}
+
+NameClass classify_overhead(std::string_view name) {
+  if (contains(name, "Command Buffer Full")) return NameClass::command_buffer_full;
+  // Lazy loading of a module is work that the job does without a recorder too.
+  if (contains(name, "Lazy Function Loading")) return NameClass::plain;
+  return NameClass::recorder_overhead;
+}
+
+NameClass classify_range(std::string_view name) {
+  if (name.starts_with("ProfilerStep#")) return NameClass::profiler_step;
+  if (name.starts_with("Optimizer.step#")) return NameClass::optimizer_step;
+  if (name.starts_with("enumerate(DataLoader)") && contains(name, "__next__")) return NameClass::dataloader_next;
+  if (name.starts_with("gloo:") || name.starts_with("mpi:") || name.starts_with("ucc:") || name == "c10d::barrier" ||
+      name == "_c10d_functional::wait_tensor") {
+    return NameClass::host_communication;
+  }
+  if (contains(name, "ackward") || contains(name, "AccumulateGrad") || contains(name, "_fused_adam") || contains(name, "_fused_sgd")) {
+    return NameClass::backward;
+  }
+  return NameClass::plain;
+}
+
+// Which kinds of slices bear each name; a name used by kernels alone has no bit.
+std::vector<std::uint8_t> kinds_by_name(const TraceStore& store) {
+  std::vector<std::uint8_t> kinds(store.strings.size(), 0);
+  for (std::size_t i = 0; i < store.slices.size(); ++i) {
+    kinds[store.slices.name[i].value] |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(store.slices.kind[i]));
+  }
+  return kinds;
+}
+
+void classify_names(const TraceStore& store, EventIndex& index) {
+  index.name_class.assign(store.strings.size(), NameClass::plain);
+  const std::vector<std::uint8_t> kinds = kinds_by_name(store);
+  for (std::uint32_t name = 0; name < kinds.size(); ++name) {
+    for (unsigned kind = 0; kinds[name] >> kind != 0 && index.name_class[name] == NameClass::plain; ++kind) {
+      if ((kinds[name] >> kind & 1U) == 0) continue;
+      index.name_class[name] = classify_name(store.text(StringId(name)), static_cast<SliceKind>(kind));
+    }
+  }
+  index.communication_name.assign(store.strings.size(), 0);
+  std::vector<std::uint8_t> seen(store.strings.size(), 0);
+  for (std::size_t i = 0; i < store.device_events.size(); ++i) {
+    const StringId name = store.device_events.name[i];
+    if (store.device_events.kind[i] != DeviceEventKind::kernel || seen[name.value] != 0) continue;
+    seen[name.value] = 1;
+    index.communication_name[name.value] = is_communication_kernel(store.text(name)) ? 1 : 0;
+  }
+}
+
+void link_calls(const TraceStore& store, EventIndex& index) {
+  const DeviceEventTable& events = store.device_events;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const SliceId launch = events.launch[i];
+    if (!launch.valid()) continue;
+    std::uint8_t flags = kCallHasDevice;
+    if (events.kind[i] == DeviceEventKind::memcpy && events.detail[i].valid()) {
+      const std::uint32_t detail = events.detail[i].value;
+      const CopyDirection direction = store.copy_details.direction[detail];
+      const bool pageable = store.copy_details.source[detail] == MemoryKind::pageable ||
+                            store.copy_details.destination[detail] == MemoryKind::pageable;
+      if (pageable) flags |= kCallPageable;
+      if (direction == CopyDirection::host_to_device) flags |= kCallToDevice;
+      if (direction == CopyDirection::device_to_host) flags |= kCallFromDevice;
+    }
+    index.slice_flags[launch.value] |= flags;
+  }
+}
+
+// Launches that a thread makes while it captures a graph have no device record, and none is lost.
+void mark_captured(const TraceStore& store, EventIndex& index) {
+  const bool any = std::find(index.name_class.begin(), index.name_class.end(), NameClass::begin_capture) != index.name_class.end();
+  if (!any) return;
+  for (const auto& [first, last] : store.thread_ranges) {
+    bool capturing = false;
+    for (std::uint32_t i = first; i < last; ++i) {
+      if (!is_call(store.slices.kind[i])) continue;
+      const NameClass c = index.class_of(store, i);
+      if (c == NameClass::begin_capture) capturing = true;
+      if (c == NameClass::end_capture) capturing = false;
+      if (capturing && (index.slice_flags[i] & kCallHasDevice) == 0) index.slice_flags[i] |= kCallCaptured;
+    }
+  }
+}
+
+void mark_launching(const TraceStore& store, EventIndex& index) {
+  for (std::uint32_t i = 0; i < store.slices.size(); ++i) {
+    if (!is_call(store.slices.kind[i]) || !index.launches(store, i)) continue;
+    if (index.class_of(store, i) == NameClass::kernel_launch && (index.slice_flags[i] & kCallCaptured) == 0) ++index.kernel_launch_calls;
+    for (SliceId at(i); at.valid() && (index.slice_flags[at.value] & kLaunchesInside) == 0; at = store.slices.parent[at.value]) {
+      index.slice_flags[at.value] |= kLaunchesInside;
+    }
+  }
+}
+
+void find_threads(const TraceStore& store, EventIndex& index) {
+  std::array<std::uint64_t, 3> best{};  // steps, ops, slices
+  bool found = false;
+  std::vector<ThreadIndex> launching;
+  std::vector<ThreadIndex> communicating;
+  for (std::uint16_t thread = 0; thread < store.thread_ranges.size(); ++thread) {
+    const auto [first, last] = store.thread_ranges[thread];
+    std::array<std::uint64_t, 3> score{0, 0, 0};
+    bool overhead = false;
+    bool launches = false;
+    bool communicates = false;
+    for (std::uint32_t i = first; i < last; ++i) {
+      const SliceKind kind = store.slices.kind[i];
+      if (kind == SliceKind::overhead) { overhead = true; continue; }
+      ++score[2];
+      if (kind == SliceKind::op) ++score[1];
+      if ((kind == SliceKind::annotation || kind == SliceKind::op) && index.class_of(store, i) == NameClass::profiler_step) ++score[0];
+      communicates |= index.class_of(store, i) == NameClass::host_communication;
+      launches |= is_call(kind) && (index.slice_flags[i] & kLaunchesInside) != 0;
+    }
+    index.has_ops |= score[1] > 0;
+    if (overhead) index.overhead_threads.push_back(ThreadIndex(thread));
+    if (launches) launching.push_back(ThreadIndex(thread));
+    if (communicates) communicating.push_back(ThreadIndex(thread));
+    if (score[2] > 0 && (!found || score > best)) {
+      found = true;
+      best = score;
+      index.main_thread = ThreadIndex(thread);
+    }
+  }
+  if (index.main_thread.valid()) index.launching_threads.push_back(index.main_thread);
+  for (const ThreadIndex thread : launching) {
+    if (thread != index.main_thread) index.launching_threads.push_back(thread);
+  }
+  for (const ThreadIndex thread : communicating) {
+    const auto& known = index.launching_threads;
+    if (std::find(known.begin(), known.end(), thread) == known.end()) index.communicating_threads.push_back(thread);
+  }
+}
+
+Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {
+  auto index = std::make_shared<EventIndex>();
+  index->slice_flags.assign(store.slices.size(), 0);
+  classify_names(store, *index);
+  link_calls(store, *index);
+  mark_captured(store, *index);
+  mark_launching(store, *index);
+  find_threads(store, *index);
+  results.event_index = std::move(index);
+  return {};
+}
+
+}  // namespace
+
+NameClass classify_name(std::string_view name, SliceKind kind) {
+  switch (kind) {
+    case SliceKind::runtime_call:
+    case SliceKind::driver_call: return classify_call(name);
+    case SliceKind::frame: return classify_frame(name);
+    case SliceKind::overhead: return classify_overhead(name);
+    case SliceKind::op:
+    case SliceKind::annotation:
+    case SliceKind::other: return classify_range(name);
+  }
+  return NameClass::plain;
+}
+
+AnalysisDescriptor describe_event_index() {
+  return {"event_index", "Event index", "事件索引", {},
+          "The class of each name (launch, copy, synchronisation, step mark, loader, ...), what each call has to do with the "
+          "device, and which threads launch work. A link between a call and device events is a matter of correlation; names "
+          "only say what kind of call it is.",
+          run};
+}
+
+}  // namespace accel
