@@ -38,7 +38,7 @@ struct ImporterDescriptor {
 };
 
 // All importers, in the order of catalog.def.
-std::span<const ImporterDescriptor> importers();
+std::span<const ImporterDescriptor* const> importers();
 
 // Opens `path` ("-" = standard input), unpacks what is packed (gz, zst, zip, tar.gz), finds the importer and reads. An
 // input that is something else fails with ErrorCode::not_a_trace and a message that names it and says what to do.

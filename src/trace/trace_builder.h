@@ -6,13 +6,15 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "trace/trace_store.h"
 
 namespace accel {
 
-// Rows of one piece of input. Ids in it are local to the batch. Not thread-safe; reused after commit().
+// Rows of one piece of input. Ids in it are local to the batch; times are relative to ProcessInfo::base_time_ns where the
+// input has one, which finish() adds. Not thread-safe; reused after commit().
 class TraceBatch {
  public:
   TraceBatch();
@@ -42,14 +44,32 @@ class TraceBatch {
 #undef COLUMN
 #undef TABLE_END
 
+  // Begin and end events ("ph":"B"/"E"): finish() pairs them per thread and makes slices of kind `other`.
+  struct BeginEnd {
+    std::int64_t time_ns;
+    StringId name;
+    ThreadIndex thread;
+    bool begin;
+  };
+  std::vector<BeginEnd> begin_ends;
+  // Names of threads, also of ones that never ran anything (device streams); finish() gives them to rows of threads.
+  struct ThreadName {
+    std::int64_t pid, tid;
+    StringId pid_text, tid_text, name;
+  };
+  std::vector<ThreadName> thread_names;
+  // Counts events of a recorded category, for InputInfo::events_by_category; also adds them to `events`.
+  void count_events(StringId category, std::uint64_t count = 1);
+
   StringPool strings;
   NoteList notes;
   std::uint64_t events = 0;
 
+  struct Index;  // private to trace
+
  private:
   friend class TraceBuilder;
   void clear();
-  struct Index;
   std::unique_ptr<Index> index_;
 };
 
@@ -73,8 +93,9 @@ class TraceBuilder {
   // Sorts, nests and links everything (parents, depths, launches by correlation) with up to `threads` threads.
   Result<TraceStore> finish();
 
+  struct State;  // private to trace
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -1,0 +1,99 @@
+// From raw events to rows: what each category of event means, in every spelling that recorders have used. One sink per
+// thread; it fills the batch it was given.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "ingest/kineto_json/event_fields.h"
+#include "ingest/kineto_json/scalars.h"
+#include "trace/trace_builder.h"
+
+namespace accel::kineto_json {
+
+// What a recorded category is.
+enum class EventClass : std::uint8_t {
+  op,
+  annotation,
+  frame,
+  runtime_call,
+  driver_call,
+  overhead,
+  kernel,
+  memcpy,
+  memset,
+  device_annotation,
+  device_sync,
+  instant,  // cpu_instant_event: [memory]
+  span,     // the recorder's own span
+  other,
+};
+
+// Facts about the whole file that single events tell.
+struct FileFacts {
+  std::int64_t recorded_from_ns = kNotRecorded;  // the recorder's span
+  std::int64_t recorded_to_ns = kNotRecorded;
+  std::int64_t rank = kNotRecorded;  // the Rank of collectives
+  bool several_ranks = false;
+
+  void add(const FileFacts& other);
+  void see_rank(std::int64_t value);
+};
+
+class EventSink {
+ public:
+  explicit EventSink(TraceBatch& batch) : batch_(batch) {}
+
+  void add(const RawEvent& event);
+  // Ends a piece: everything that was only counted so far goes into the batch.
+  void flush();
+
+  FileFacts& facts() { return facts_; }
+
+ private:
+  struct Times {
+    std::int64_t start_ns = 0;
+    std::int64_t dur_ns = 0;
+    bool unfinished = false;
+  };
+
+  EventClass classify(std::string_view category);
+  void add_complete(const RawEvent& event, EventClass kind);
+  void add_slice(const RawEvent& event, SliceKind kind, const Times& times);
+  void add_kernel(const RawEvent& event, const Times& times);
+  void add_copy(const RawEvent& event, EventClass kind, const Times& times);
+  void add_collective(const RawEvent& event, SliceId op, DeviceEventId kernel);
+  void add_memory_event(const RawEvent& event);
+  void add_counters(const RawEvent& event);
+  void add_begin_end(const RawEvent& event, bool begin);
+  void add_metadata(const RawEvent& event);
+
+  bool read_times(const RawEvent& event, Times& times);
+  DeviceEventRow device_row(const RawEvent& event, DeviceEventKind kind, const Times& times);
+  StreamIndex stream_of(const RawEvent& event);
+  ThreadIndex thread_of(const RawEvent& event);
+  ArgsId args_of(const RawEvent& event);
+  LaunchConfigId config_of(const RawEvent& event);
+  StringId text(std::string_view token);
+  std::int64_t integer(std::string_view token);
+  std::int32_t integer32(std::string_view token);
+  float real(std::string_view token);
+  bool time(std::string_view token, std::int64_t& out);
+  void note(Parsed parsed, std::uint64_t offset);
+  std::string at(std::uint64_t offset) const;
+
+  TraceBatch& batch_;
+  FileFacts facts_;
+  std::string scratch_;
+  std::uint64_t offset_ = 0;  // of the event at hand
+  std::uint64_t uncategorised_ = 0;
+  std::array<std::uint64_t, 40> counts_{};  // by known category
+  std::size_t last_category_ = 0;
+
+  std::string last_pid_;
+  std::string last_tid_;
+  ThreadIndex last_thread_;
+};
+
+}  // namespace accel::kineto_json
