@@ -51,8 +51,8 @@ void describe_slices(const TraceStore& store, std::unordered_set<std::uint32_t>&
     if (store.slices.kind[i] == SliceKind::other) continue;
     starts += static_cast<std::uint64_t>(store.slices.start_ns[i]);
     names.insert(store.slices.name[i].value);
-    steps += store.slices.kind[i] == SliceKind::annotation &&
-             store.text(store.slices.name[i]).starts_with("ProfilerStep#");
+    steps +=
+        store.slices.kind[i] == SliceKind::annotation && store.text(store.slices.name[i]).starts_with("ProfilerStep#");
   }
   for (std::size_t k = 0; k < std::size(kSliceKinds); ++k) {
     if (count[k] == 0) continue;
@@ -118,9 +118,7 @@ Json describe(const TraceStore& store) {
 }
 
 // Damaged files bring names that are not UTF-8; they must not stop the printing.
-void print(const Json& line) {
-  std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-}
+void print(const Json& line) { std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl; }
 
 bool load(const std::string& path, unsigned threads) {
   accel::ImportOptions options;
@@ -216,7 +214,8 @@ int inflate_only(const char* path) {
 #else
   const char* library = "zlib";
 #endif
-  print(Json{{"status", bytes < 0 ? "error" : "ok"}, {"text_bytes", bytes}, {"seconds", seconds}, {"library", library}});
+  print(
+      Json{{"status", bytes < 0 ? "error" : "ok"}, {"text_bytes", bytes}, {"seconds", seconds}, {"library", library}});
   return bytes < 0 ? 3 : 0;
 }
 

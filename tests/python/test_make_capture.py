@@ -12,6 +12,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(PROJECT / "benchmarks/ingest"))
 import make_capture  # noqa: E402
+from run import Bench, Capture, prove  # noqa: E402
 
 GOLDEN = PROJECT / "tests/golden/pytorch-2.11_h200"
 DEVICE = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
@@ -60,6 +61,18 @@ def test_a_made_capture_holds_what_is_expected(tmp_path, options):
     assert found == {key: expected[key] for key in found}
     if "distinct_strings" in options:
         assert expected["distinct_strings_made"] >= options["distinct_strings"]
+
+
+@pytest.mark.parametrize("options", [{}, {"shapes": True}, {"distinct_strings": 1000}], ids=["plain", "shapes", "distinct"])
+def test_the_loader_finds_what_is_expected(tmp_path, options):
+    driver = PROJECT / "build/benchmarks/load_bench"
+    assert driver.exists(), "make build first"
+    path = tmp_path / "made.json"
+    expected = make_capture.make(path, capture=GOLDEN / "fsdp2.rank0.json.gz", size=8_000_000, compress=True, **options)
+    bench = Bench(driver, None, tmp_path, 2)
+    for threads in (1, 2, 8):
+        prove(bench, Capture("made", path, expected), path, threads)
+    prove(bench, Capture("made", path, expected), Path(f"{path}.gz"), 2)
 
 
 def test_one_repetition_with_shapes_is_the_real_capture(tmp_path):
