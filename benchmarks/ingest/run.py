@@ -99,7 +99,7 @@ def build(preset: str) -> Path:
     quiet = {"cwd": PROJECT, "check": True, "stdout": subprocess.DEVNULL}
     subprocess.run(["cmake", "--preset", preset, "-DACCEL_BENCHMARKS=ON", "--log-level=WARNING"], **quiet)
     targets = ["load_bench"] + (["accel-profiler"] if (PROJECT / "src/cli/main.cpp").exists() else [])
-    subprocess.run(["cmake", "--build", folder, "--target", *targets], **quiet)
+    subprocess.run(["cmake", "--build", folder, "-j", str(os.cpu_count()), "--target", *targets], **quiet)
     return folder
 
 
@@ -158,7 +158,7 @@ def measure(bench: Bench, captures: list[Capture], packed: Capture, repeat: int)
         for capture in captures:
             name = capture.name
             bench.times[f"{name} json.loads"].append(float(run([sys.executable, BASELINE, capture.path]).output))
-            for threads in (1, bench.threads):
+            for threads in sorted({1, bench.threads}):
                 found, _ = bench.load(capture.path, threads)
                 bench.times[f"{name} load {threads}"].append(found["seconds"])
             if bench.command:
@@ -262,7 +262,7 @@ def rows(bench: Bench, captures: list[Capture], packed: Capture) -> list[dict]:
         capture = labels[name]
         median = statistics.median(samples)
         baseline = bench.median(f"{capture.name} json.loads")
-        peak = bench.peaks.get(f"{name} {what.split()[0]}") if what != f"load 1" else None
+        peak = bench.peaks.get(f"{name} {what.split()[0]}") if what != "load 1" or bench.threads == 1 else None
         out.append({
             "what": key, "seconds": median, "lowest": min(samples), "highest": max(samples), "samples": samples,
             "mb_per_s": capture.megabytes / median, "events_per_s": capture.expected["events"] / median,

@@ -3,9 +3,10 @@
 import json
 import re
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import accumulate
 
 SLICES = {"cpu_op": "op", "user_annotation": "annotation", "python_function": "frame", "cuda_runtime": "runtime_call",
           "cuda_driver": "driver_call", "overhead": "overhead"}
@@ -37,21 +38,20 @@ def scan(text: bytes) -> list[Event]:
 
 
 class Prefix:
-    """Counts of the events that lie wholly before a place."""
+    """Counts and durations, by kind, of the events that lie wholly before a place."""
 
     def __init__(self, events: list[Event]):
-        self.events = events
-        self.ends = [event.end for event in events]
-
-    def index(self, place: int) -> int:
-        return bisect_right(self.ends, place)
+        self.ends = defaultdict(list)
+        durations = defaultdict(list)
+        for event in events:
+            if event.kind:
+                self.ends[event.kind].append(event.end)
+                durations[event.kind].append(event.dur_ns)
+        self.sums = {kind: list(accumulate(values, initial=0)) for kind, values in durations.items()}
 
     def counts(self, place: int) -> Counter:
-        return Counter(event.kind for event in self.events[: self.index(place)] if event.kind)
+        found = {kind: bisect_right(ends, place) for kind, ends in self.ends.items()}
+        return Counter({kind: count for kind, count in found.items() if count})
 
     def dur_ns(self, place: int) -> Counter:
-        sums = Counter()
-        for event in self.events[: self.index(place)]:
-            if event.kind:
-                sums[event.kind] += event.dur_ns
-        return sums
+        return Counter({kind: self.sums[kind][count] for kind, count in self.counts(place).items()})

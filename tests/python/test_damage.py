@@ -30,7 +30,7 @@ LIMIT_S = 20
 LOST_AFTER = 3  # events that one changed byte may cost behind it, its own included
 
 # Small enough for many runs; together ops with shapes, annotations, collectives, copies, sets and flows.
-CAPTURES = ["pageable_h2d.after", "fsdp2.rank0"]
+CAPTURES = ["pageable_h2d.after", "fsdp2.rank0"] + (["launch_bound.before"] if LONG else [])
 
 pytestmark = pytest.mark.xfail(reason="the lenient reader is to come")
 
@@ -41,7 +41,6 @@ class Loader:
     def __init__(self):
         program = BUILD / "benchmarks/load_bench"
         assert program.exists(), "make build first"
-        self.errors = []
         self.process = subprocess.Popen([program, "batch", "--threads", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL if not os.environ.get("ACCEL_BUILD") else None)
         self.buffer = b""
@@ -158,6 +157,26 @@ def test_a_changed_byte_costs_no_event_before_it_and_few_behind(capture, loader,
             if place > first:
                 lost = missing(total, found)
                 assert lost.total() <= LOST_AFTER, f"{what}: lost {lost} behind it"
+
+
+def test_a_hole_costs_the_events_that_it_touches_and_few_more(capture, loader, tmp_path):
+    path = tmp_path / "hole.json"
+    path.write_bytes(capture.text)
+    random_ = random.Random(8)
+    total = capture.prefix.counts(len(capture.text))
+    with open(path, "r+b", buffering=0) as file:
+        for place in places(9, len(capture.text) - 6000, PLACES // 2):
+            length = random_.randrange(2, 6000)
+            what = f"{length} zero bytes from byte {place}"
+            os.pwrite(file.fileno(), bytes(length), place)
+            found = loader.load(path, what)
+            os.pwrite(file.fileno(), capture.text[place : place + length], place)
+            before = capture.prefix.counts(place)
+            assert not missing(before, found), f"{what}: lost {missing(before, found)} before it"
+            if place > capture.events[0].start:
+                touched = Counter(e.kind for e in capture.events if e.kind and e.start < place + length and e.end > place)
+                lost = missing(total - touched, found)
+                assert lost.total() <= LOST_AFTER, f"{what}: lost {lost} more than it touches"
 
 
 def certain_text(packed: bytes) -> int:
