@@ -3,11 +3,11 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-set(ACCEL_UNIT_LAYERS base format trace ingest analysis fusion compare history diagnosis report capi cli)
+set(ACCEL_UNIT_LAYERS base format trace ingest analysis fusion compare history diagnosis report capi cli runtime)
 
 function(accel_unit_program name label)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE accel_cli accel_compression simdjson::simdjson GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE accel_cli accel_runtime accel_compression simdjson::simdjson GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
   target_compile_definitions(${name} PRIVATE ACCEL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
