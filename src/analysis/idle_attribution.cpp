@@ -117,7 +117,8 @@ class Attributor {
     const auto windows = segmentation_.windows_of(range_.device);
     for (const auto& window : windows) {
       step_ = IdleByCause{};
-      for (const Interval& gap : timeline_.busy.gaps_in(window.time).intervals()) attribute_gap(gap);
+      const IntervalSet gaps = timeline_.busy.gaps_in(window.time);  // the span below does not keep it alive
+      for (const Interval& gap : gaps.intervals()) attribute_gap(gap);
       result_.by_step.push_back(step_);
       for (std::size_t c = 0; c < kIdleCauseCount; ++c) result_.total[c] += step_[c];
     }
