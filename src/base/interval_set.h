@@ -23,7 +23,9 @@ class IntervalSet {
   // Intervals sorted by start; they may overlap.
   static IntervalSet from_sorted(std::span<const Interval> intervals);
 
-  std::span<const Interval> intervals() const { return intervals_; }
+  // A view into the set; a set that is a temporary would die under it (range-for does not keep it alive).
+  std::span<const Interval> intervals() const& { return intervals_; }
+  std::span<const Interval> intervals() && = delete;
   bool empty() const { return intervals_.empty(); }
   std::size_t size() const { return intervals_.size(); }
   std::int64_t total_ns() const;
