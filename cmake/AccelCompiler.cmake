@@ -24,9 +24,6 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 reports overlapping copies inside std::string::operator+ that do not exist (GCC bug 105651).
   target_compile_options(accel_flags INTERFACE -Wno-restrict)
-elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 13 and 14 take every reference that a function with a temporary argument returns for dangling.
-  target_compile_options(accel_flags INTERFACE -Wno-dangling-reference)
 endif()
 
 if(ACCEL_SANITIZE)
