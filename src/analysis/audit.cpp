@@ -219,7 +219,7 @@ class Auditor {
       if (c == NameClass::command_buffer_full) { ++full_rows; full_ns += store_.slices.dur_ns[i]; }
     }
     notes_.add(NoteCode::crossing_ranges, audit_.crossing_ranges);
-    notes_.add(NoteCode::unclosed_frames, clamped);
+    if (store_.notes.find(NoteCode::unclosed_frames) == nullptr) notes_.add(NoteCode::unclosed_frames, clamped);
     notes_.add(NoteCode::profiler_overhead, recorder_rows, {}, microseconds(recorder_ns) + " in rows of the recorder");
     notes_.add(NoteCode::launch_queue_full, full_rows, {}, microseconds(full_ns) + " in all");
   }

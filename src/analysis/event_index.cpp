@@ -36,7 +36,7 @@ NameClass classify_call(std::string_view name) {
 
 NameClass classify_frame(std::string_view name) {
   // torch writes C functions as "<built-in method collect of module object at 0x...>" or "<built-in function collect>".
-  if (contains(name, "built-in") && contains(name, " collect")) return NameClass::garbage_collection;
+  if (contains(name, "built-in method collect of") || contains(name, "built-in function collect>")) return NameClass::garbage_collection;
   if (contains(name, "gc.collect")) return NameClass::garbage_collection;
   return NameClass::plain;
 }
@@ -136,30 +136,32 @@ void mark_launching(const TraceStore& store, EventIndex& index) {
 }
 
 void find_threads(const TraceStore& store, EventIndex& index) {
-  std::array<std::uint64_t, 3> best{};  // steps, ops, slices
+  std::array<std::uint64_t, 4> best{};  // steps, first thread of the process, ops, slices
   bool found = false;
   std::vector<ThreadIndex> launching;
   std::vector<ThreadIndex> communicating;
   for (std::uint16_t thread = 0; thread < store.thread_ranges.size(); ++thread) {
     const auto [first, last] = store.thread_ranges[thread];
-    std::array<std::uint64_t, 3> score{0, 0, 0};
+    std::array<std::uint64_t, 4> score{};
     bool overhead = false;
     bool launches = false;
     bool communicates = false;
     for (std::uint32_t i = first; i < last; ++i) {
       const SliceKind kind = store.slices.kind[i];
       if (kind == SliceKind::overhead) { overhead = true; continue; }
-      ++score[2];
-      if (kind == SliceKind::op) ++score[1];
+      ++score[3];
+      if (kind == SliceKind::op) ++score[2];
       if ((kind == SliceKind::annotation || kind == SliceKind::op) && index.class_of(store, i) == NameClass::profiler_step) ++score[0];
       communicates |= index.class_of(store, i) == NameClass::host_communication;
       launches |= is_call(kind) && (index.slice_flags[i] & kLaunchesInside) != 0;
     }
-    index.has_ops |= score[1] > 0;
+    index.has_ops |= score[2] > 0;
+    // On Linux the first thread of a process bears its number.
+    score[1] = score[2] > 0 && store.threads.tid[thread] == store.threads.pid[thread] ? 1 : 0;
     if (overhead) index.overhead_threads.push_back(ThreadIndex(thread));
     if (launches) launching.push_back(ThreadIndex(thread));
     if (communicates) communicating.push_back(ThreadIndex(thread));
-    if (score[2] > 0 && (!found || score > best)) {
+    if (score[3] > 0 && (!found || score > best)) {
       found = true;
       best = score;
       index.main_thread = ThreadIndex(thread);

@@ -161,13 +161,15 @@ class TableBuilder {
     const std::int64_t time = device_of_call_[slice];
     const bool moved_here = node_thread_ != store_.slices.thread[slice];
     if (time == 0 || moved_here) return;
+    std::uint32_t range = kNoNode;
     for (std::uint32_t at = nodes_[node].parent; at != kNoNode; at = nodes_[at].parent) {
       const SliceKind kind = store_.slices.kind[nodes_[at].slice];
-      if (kind == SliceKind::op || (kind == SliceKind::annotation && belongs_to_op(slice))) {
-        nodes_[at].own_device_ns += time;
-        return;
-      }
+      if (kind == SliceKind::annotation && range == kNoNode) range = at;
+      if (kind != SliceKind::op) continue;
+      nodes_[at].own_device_ns += time;
+      return;
     }
+    if (range != kNoNode && belongs_to_op(slice)) nodes_[range].own_device_ns += time;
   }
 
   void build_tree(ThreadIndex thread, const std::vector<std::uint32_t>& adopted) {

@@ -45,10 +45,15 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   const std::map<SliceId, std::int64_t> idle = idle_of_waits(*results.idle_attribution);
   std::map<std::tuple<StringId, StringId, bool>, WaitGroup> groups;
   std::map<std::tuple<StringId, StringId, bool>, std::int64_t> costliest;
+  StringId profiler_step;  // all steps count as one range, named by the first
   for (const WaitCall& wait : find_waits(store, *results.event_index, *results.step_segmentation)) {
     const SliceId id(wait.slice);
     const SliceId by = store.enclosing_op(id);
-    const StringId by_name = by.valid() ? store.slices.name[by.value] : StringId(0);
+    StringId by_name = by.valid() ? store.slices.name[by.value] : StringId(0);
+    if (by.valid() && results.event_index->class_of(store, by.value) == NameClass::profiler_step) {
+      if (!profiler_step.valid()) profiler_step = by_name;
+      by_name = profiler_step;
+    }
     const auto key = std::tuple(store.slices.name[wait.slice], by_name, wait.is_copy);
     WaitGroup& group = groups[key];
     group.call = store.slices.name[wait.slice];
