@@ -31,6 +31,16 @@ struct TraceBuilder::State {
   std::vector<TraceBatch::ThreadName> thread_names;
   std::map<StringId, std::uint64_t> categories;
 
+  struct Mark {
+    std::vector<std::size_t> rows;  // of each table, in the order of schema.def
+    std::size_t begin_ends = 0;
+    std::size_t thread_names = 0;
+    std::map<StringId, std::uint64_t> categories;
+    NoteList notes;
+    std::uint64_t events = 0;
+  };
+  std::vector<Mark> marks;
+
   // Takes over the strings and interned rows of a batch; `maps` then leads from its ids to ours. Under the lock.
   void merge(TraceBatch& batch, IdMaps& maps);
 };

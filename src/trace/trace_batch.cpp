@@ -82,7 +82,7 @@ void TraceBatch::count_events(StringId category, std::uint64_t count) {
   index_->categories.emplace_back(category, count);
 }
 
-void TraceBatch::clear() {
+void TraceBatch::reset() {
 #define TABLE_BEGIN(Name, accessor, doc) \
   accessor.for_each_column([](std::string_view, std::string_view, auto& column) { column.clear(); });
 #define COLUMN(type, name, unit, doc)

@@ -140,7 +140,46 @@ void TraceBuilder::commit(TraceBatch& batch, std::uint64_t sequence) {
 #undef COLUMN
 #undef TABLE_END
   }
-  batch.clear();
+  batch.reset();
+}
+
+std::size_t TraceBuilder::mark() {
+  State& s = *state_;
+  const std::scoped_lock lock(s.mutex);
+  State::Mark mark;
+#define TABLE_BEGIN(Name, accessor, doc) mark.rows.push_back(s.staged.accessor.rows);
+#define COLUMN(type, name, unit, doc)
+#define TABLE_END(Name)
+#include "trace/schema.def"
+#undef TABLE_BEGIN
+#undef COLUMN
+#undef TABLE_END
+  mark.begin_ends = s.begin_ends.size();
+  mark.thread_names = s.thread_names.size();
+  mark.categories = s.categories;
+  mark.notes = s.store.notes;
+  mark.events = s.store.input.events;
+  s.marks.push_back(std::move(mark));
+  return s.marks.size() - 1;
+}
+
+void TraceBuilder::rewind(std::size_t mark_number) {
+  State& s = *state_;
+  const std::scoped_lock lock(s.mutex);
+  const State::Mark& mark = s.marks[mark_number];
+  std::size_t table = 0;
+#define TABLE_BEGIN(Name, accessor, doc) s.staged.accessor.rows = mark.rows[table++];
+#define COLUMN(type, name, unit, doc)
+#define TABLE_END(Name)
+#include "trace/schema.def"
+#undef TABLE_BEGIN
+#undef COLUMN
+#undef TABLE_END
+  s.begin_ends.resize(mark.begin_ends);
+  s.thread_names.resize(mark.thread_names);
+  s.categories = mark.categories;
+  s.store.notes = mark.notes;
+  s.store.input.events = mark.events;
 }
 
 Result<TraceStore> TraceBuilder::finish() {

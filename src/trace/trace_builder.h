@@ -65,11 +65,13 @@ class TraceBatch {
   NoteList notes;
   std::uint64_t events = 0;
 
+  // Forgets everything and keeps the memory.
+  void reset();
+
   struct Index;  // private to trace
 
  private:
   friend class TraceBuilder;
-  void clear();
   std::unique_ptr<Index> index_;
 };
 
@@ -89,6 +91,11 @@ class TraceBuilder {
   InputInfo& input();
   NoteList& notes();
   void set_thread_name(std::int64_t pid, std::int64_t tid, std::string_view name);
+
+  // A point to come back to: the state after the pieces committed so far, which the caller knows to be all up to some
+  // sequence number. rewind() drops every row committed since; ids of strings and interned rows stay as they are.
+  std::size_t mark();
+  void rewind(std::size_t mark);
 
   // Sorts, nests and links everything (parents, depths, launches by correlation) with up to `threads` threads.
   Result<TraceStore> finish();

@@ -39,6 +39,7 @@ struct ProcessInfo {
   std::string host;
   std::int64_t main_pid = kNotRecorded;         // process that owns most host events
   std::optional<std::int64_t> base_time_ns;     // baseTimeNanoseconds
+  std::optional<Interval> recorded;             // from when to when the recorder ran, where it says so
   std::vector<DeviceProperties> devices;
   std::map<std::string, std::string> versions;  // schemaVersion, cuda_runtime_version, cupti_version, ...
   std::map<std::string, std::string> options;   // record_shapes, with_stack, profile_memory, ...

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "ingest/kineto_json/scalars.h"
 
@@ -108,25 +109,66 @@ void FileFacts::see_rank(std::int64_t value) {
   rank = value;
 }
 
+std::size_t FileFacts::process(std::int64_t pid, std::uint64_t offset) {
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (processes[i].pid == pid) return i;
+  }
+  constexpr std::size_t kMost = 64;  // the rest share one entry: a file of so many processes is no question of two
+  if (processes.size() == kMost) return kMost - 1;
+  processes.push_back({pid, offset, offset, 0});
+  return processes.size() - 1;
+}
+
 void FileFacts::add(const FileFacts& other) {
   if (other.recorded_from_ns != kNotRecorded) {
     recorded_from_ns = recorded_from_ns == kNotRecorded ? other.recorded_from_ns : std::min(recorded_from_ns, other.recorded_from_ns);
     recorded_to_ns = recorded_to_ns == kNotRecorded ? other.recorded_to_ns : std::max(recorded_to_ns, other.recorded_to_ns);
   }
+  for (const Process& piece : other.processes) {
+    Process& whole = processes[process(piece.pid, piece.first_offset)];
+    whole.last_offset = std::max(whole.last_offset, piece.last_offset);
+    whole.events += piece.events;
+  }
   see_rank(other.rank);
   several_ranks = several_ranks || other.several_ranks;
 }
 
-std::string EventSink::at(std::uint64_t offset) const { return "byte " + std::to_string(offset); }
+// The place is only written out for the first note of a kind: text for each of a million would cost more than reading.
+void EventSink::note(NoteCode code, std::uint64_t count, std::string_view detail) {
+  if (batch_.notes.find(code) != nullptr) {
+    batch_.notes.add(code, count);
+  } else {
+    batch_.notes.add(code, count, "byte " + std::to_string(offset_), std::string(detail));
+  }
+}
 
-void EventSink::note(Parsed parsed, std::uint64_t offset) {
+void EventSink::note(Parsed parsed) {
   switch (parsed) {
-    case Parsed::not_a_number: batch_.notes.add(NoteCode::not_a_number, 1, at(offset)); break;
-    case Parsed::out_of_range: batch_.notes.add(NoteCode::number_out_of_range, 1, at(offset)); break;
-    case Parsed::rounded: batch_.notes.add(NoteCode::finer_than_ns, 1, at(offset)); break;
+    case Parsed::not_a_number: note(NoteCode::not_a_number); break;
+    case Parsed::out_of_range: note(NoteCode::number_out_of_range); break;
+    case Parsed::rounded: note(NoteCode::finer_than_ns); break;
     case Parsed::ok:
     case Parsed::absent: break;
   }
+}
+
+void EventSink::add_faults(const StringFaults& faults, std::uint64_t offset) {
+  offset_ = offset;
+  if (faults.control_characters != 0) note(NoteCode::repaired_control_character, faults.control_characters);
+  if (faults.bad_utf8 != 0) note(NoteCode::repaired_utf8, faults.bad_utf8);
+}
+
+void EventSink::discard() {
+  batch_.reset();
+  counts_.fill(0);
+  uncategorised_ = 0;
+  last_thread_ = ThreadIndex();
+  facts_ = FileFacts();
+}
+
+FileFacts EventSink::take_facts() {
+  last_thread_ = ThreadIndex();  // it also stands for a row of facts_.processes
+  return std::exchange(facts_, FileFacts());
 }
 
 std::int64_t EventSink::integer(std::string_view token) {
@@ -134,7 +176,7 @@ std::int64_t EventSink::integer(std::string_view token) {
   if (token.empty()) return value;
   const Parsed parsed = parse_integer(token, value);
   if (parsed == Parsed::ok) return value;
-  note(parsed, offset_);
+  note(parsed);
   return kNotRecorded;
 }
 
@@ -142,7 +184,7 @@ std::int32_t EventSink::integer32(std::string_view token) {
   const std::int64_t value = integer(token);
   if (value == kNotRecorded) return kNotRecorded32;
   if (value <= kNotRecorded32 || value > std::numeric_limits<std::int32_t>::max()) {
-    note(Parsed::out_of_range, offset_);
+    note(Parsed::out_of_range);
     return kNotRecorded32;
   }
   return static_cast<std::int32_t>(value);
@@ -153,7 +195,7 @@ float EventSink::real(std::string_view token) {
   if (token.empty()) return -1;
   const Parsed parsed = parse_float(token, value);
   if (parsed == Parsed::ok && value >= 0 && value < 1e30) return static_cast<float>(value);
-  note(parsed, offset_);
+  note(parsed);
   return -1;
 }
 
@@ -161,7 +203,7 @@ bool EventSink::time(std::string_view token, std::int64_t& out) {
   if (token.empty()) return false;
   const Parsed parsed = parse_time(token, out);
   if (parsed == Parsed::ok && out >= -kFarthest && out <= kFarthest) return true;
-  note(parsed == Parsed::ok ? Parsed::out_of_range : parsed, offset_);
+  note(parsed == Parsed::ok ? Parsed::out_of_range : parsed);
   return parsed == Parsed::rounded && out >= -kFarthest && out <= kFarthest;
 }
 
@@ -169,7 +211,7 @@ StringId EventSink::text(std::string_view token) {
   if (token.empty()) return StringId();
   bool repaired = false;
   const std::string_view value = text_of(token, scratch_, repaired);
-  if (repaired) batch_.notes.add(NoteCode::repaired_escape, 1, at(offset_));
+  if (repaired) note(NoteCode::repaired_escape);
   return batch_.intern(value);
 }
 
@@ -212,7 +254,7 @@ void EventSink::add(const RawEvent& event) {
   const std::string_view ph = without_quotes(event[Key::ph]);
   const EventClass kind = classify(event[Key::cat]);
   if (ph.size() != 1) {
-    batch_.notes.add(ph.empty() ? NoteCode::missing_field : NoteCode::unknown_event_kind, 1, at(offset_));
+    note(ph.empty() ? NoteCode::missing_field : NoteCode::unknown_event_kind);
     return;
   }
   switch (ph[0]) {
@@ -228,7 +270,7 @@ void EventSink::add(const RawEvent& event) {
     case 'M': add_metadata(event); return;
     case 'B': add_begin_end(event, true); return;
     case 'E': add_begin_end(event, false); return;
-    default: batch_.notes.add(NoteCode::unknown_event_kind, 1, at(offset_), "first: ph " + std::string(ph)); return;
+    default: note(NoteCode::unknown_event_kind, 1, "first: ph " + std::string(ph)); return;
   }
 }
 
@@ -239,9 +281,9 @@ bool EventSink::read_times(const RawEvent& event, Times& times) {
   if (!given || dur < 0 || dur > kLongest) {
     times.unfinished = true;
     if (dur > kLongest) {
-      note(Parsed::out_of_range, offset_);
+      note(Parsed::out_of_range);
     } else {
-      batch_.notes.add(NoteCode::negative_duration, 1, at(offset_), given ? "" : "the first has no duration at all");
+      note(NoteCode::negative_duration, 1, given ? "" : "the first has no duration at all");
     }
     return true;
   }
@@ -252,7 +294,7 @@ bool EventSink::read_times(const RawEvent& event, Times& times) {
 void EventSink::add_complete(const RawEvent& event, EventClass kind) {
   Times times;
   if (event[Key::name].empty() || !read_times(event, times)) {
-    batch_.notes.add(NoteCode::missing_field, 1, at(offset_));
+    note(NoteCode::missing_field);
     return;
   }
   switch (kind) {
@@ -295,6 +337,7 @@ ThreadIndex EventSink::thread_of(const RawEvent& event) {
   StringId tid_text;
   if (parse_integer(pid, pid_number) != Parsed::ok) pid_text = text(pid), pid_number = kNotRecorded;
   if (parse_integer(tid, tid_number) != Parsed::ok) tid_text = text(tid), tid_number = kNotRecorded;
+  last_process_ = facts_.process(pid_number, offset_);
   return last_thread_ = batch_.add_thread(pid_number, tid_number, pid_text, tid_text);
 }
 
@@ -306,6 +349,11 @@ void EventSink::add_slice(const RawEvent& event, SliceKind kind, const Times& ti
   row.thread = thread_of(event);
   row.kind = kind;
   row.flags = times.unfinished ? kSliceUnfinished : 0;
+  if (kind != SliceKind::overhead && kind != SliceKind::other) {
+    FileFacts::Process& process = facts_.processes[last_process_];
+    process.last_offset = offset_;
+    ++process.events;
+  }
   const std::string_view external = event.has(Arg::external_id) ? event[Arg::external_id] : event[Arg::external_id_old];
   if (kind == SliceKind::op || kind == SliceKind::annotation) {
     const OpDetailRow detail{integer(event[Arg::sequence]), integer(external), args_of(event), integer32(event[Arg::forward_thread])};
@@ -354,7 +402,7 @@ DeviceEventRow EventSink::device_row(const RawEvent& event, DeviceEventKind kind
   row.kind = kind;
   const bool no_time = times.start_ns == 0 && times.dur_ns == 0;
   if (no_time || times.unfinished) row.flags |= kDeviceNoTiming;
-  if (no_time) batch_.notes.add(NoteCode::device_no_timing, 1, at(offset_));
+  if (no_time) note(NoteCode::device_no_timing);
   return row;
 }
 
@@ -412,7 +460,7 @@ void EventSink::add_memory_event(const RawEvent& event) {
   if (without_quotes(event[Key::name]) != "[memory]") return;
   MemoryEventRow row;
   if (!time(event[Key::ts], row.time_ns)) {
-    batch_.notes.add(NoteCode::missing_field, 1, at(offset_));
+    note(NoteCode::missing_field);
     return;
   }
   const auto small = [&](Arg arg) {
@@ -433,15 +481,15 @@ void EventSink::add_memory_event(const RawEvent& event) {
 void EventSink::add_counters(const RawEvent& event) {
   std::int64_t time_ns = 0;
   if (event[Key::name].empty() || !time(event[Key::ts], time_ns)) {
-    batch_.notes.add(NoteCode::missing_field, 1, at(offset_));
+    note(NoteCode::missing_field);
     return;
   }
   std::string label;
-  for (const auto& [series, value] : event.all_args) {
+  for (const auto& [series, value] : event.all_args()) {
     double number = 0;
     const Parsed parsed = parse_float(value, number);
     if (parsed != Parsed::ok) {
-      note(parsed, offset_);
+      note(parsed);
       continue;
     }
     bool repaired = false;
@@ -455,7 +503,7 @@ void EventSink::add_counters(const RawEvent& event) {
 void EventSink::add_begin_end(const RawEvent& event, bool begin) {
   std::int64_t time_ns = 0;
   if (!time(event[Key::ts], time_ns)) {
-    batch_.notes.add(NoteCode::missing_field, 1, at(offset_));
+    note(NoteCode::missing_field);
     return;
   }
   batch_.begin_ends.push_back({time_ns, text(event[Key::name]), thread_of(event), begin});

@@ -5,8 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ingest/kineto_json/event_fields.h"
+#include "ingest/kineto_json/exact_reader.h"
 #include "ingest/kineto_json/scalars.h"
 #include "trace/trace_builder.h"
 
@@ -30,15 +32,24 @@ enum class EventClass : std::uint8_t {
   other,
 };
 
-// Facts about the whole file that single events tell.
+// Facts about the whole file that single events tell. Of one piece at first, then added up in the order of the file.
 struct FileFacts {
   std::int64_t recorded_from_ns = kNotRecorded;  // the recorder's span
   std::int64_t recorded_to_ns = kNotRecorded;
   std::int64_t rank = kNotRecorded;  // the Rank of collectives
   bool several_ranks = false;
+  // Host processes with ops, calls or frames, and between which offsets their events stand.
+  struct Process {
+    std::int64_t pid = kNotRecorded;
+    std::uint64_t first_offset = 0;
+    std::uint64_t last_offset = 0;
+    std::uint64_t events = 0;
+  };
+  std::vector<Process> processes;
 
   void add(const FileFacts& other);
   void see_rank(std::int64_t value);
+  std::size_t process(std::int64_t pid, std::uint64_t offset);
 };
 
 class EventSink {
@@ -46,10 +57,13 @@ class EventSink {
   explicit EventSink(TraceBatch& batch) : batch_(batch) {}
 
   void add(const RawEvent& event);
+  void add_faults(const StringFaults& faults, std::uint64_t offset);
   // Ends a piece: everything that was only counted so far goes into the batch.
   void flush();
-
-  FileFacts& facts() { return facts_; }
+  // Forgets the piece, batch and all.
+  void discard();
+  // What the events since the last call say about the file.
+  FileFacts take_facts();
 
  private:
   struct Times {
@@ -80,8 +94,8 @@ class EventSink {
   std::int32_t integer32(std::string_view token);
   float real(std::string_view token);
   bool time(std::string_view token, std::int64_t& out);
-  void note(Parsed parsed, std::uint64_t offset);
-  std::string at(std::uint64_t offset) const;
+  void note(Parsed parsed);
+  void note(NoteCode code, std::uint64_t count = 1, std::string_view detail = {});
 
   TraceBatch& batch_;
   FileFacts facts_;
@@ -94,6 +108,7 @@ class EventSink {
   std::string last_pid_;
   std::string last_tid_;
   ThreadIndex last_thread_;
+  std::size_t last_process_ = 0;  // of facts_.processes
 };
 
 }  // namespace accel::kineto_json

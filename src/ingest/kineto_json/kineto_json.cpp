@@ -1,11 +1,12 @@
-#include <simdjson.h>
+#include <algorithm>
+#include <limits>
 
 #include "base/byte_source.h"
 #include "base/task_pool.h"
 #include "ingest/catalog.h"
 #include "ingest/importer.h"
 #include "ingest/kineto_json/header.h"
-#include "ingest/kineto_json/strict_reader.h"
+#include "ingest/kineto_json/stream_import.h"
 
 namespace accel::kineto_json {
 namespace {
@@ -20,64 +21,87 @@ int sniff(std::span<const char> head, std::string_view /*path*/) {
   return 0;
 }
 
-Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
-  std::string text;
-  for (std::size_t had = 0;; had = text.size()) {
-    text.resize(had + (std::size_t{4} << 20));
-    const Result<std::size_t> n = source.read(std::span(text).subspan(had));
-    if (!n) return n.error();
-    text.resize(had + *n);
-    if (*n < std::size_t{4} << 20) break;
-  }
-  const std::size_t size = text.size();
-  text.resize(size + kTextPadding);
+std::string byte(std::uint64_t offset) { return "byte " + std::to_string(offset); }
 
-  TraceBuilder builder(usable_threads(options.threads));
-  TraceBatch batch;
-  EventSink sink(batch);
-  StrictReader reader;
-  namespace ondemand = simdjson::ondemand;
-  std::string_view events;
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first < size && text[first] == '[') {
-    events = std::string_view(text).substr(first, size - first);
-  } else {
-    ondemand::parser parser;
-    ondemand::document document;
-    ondemand::object object;
-    if (parser.iterate(simdjson::padded_string_view(text.data(), size, text.size())).get(document) != simdjson::SUCCESS ||
-        document.get_object().get(object) != simdjson::SUCCESS) {
-      return Error{ErrorCode::unreadable, "The file is damaged.", source.name()};
-    }
-    for (auto member : object) {
-      ondemand::field field;
-      if (std::move(member).get(field) != simdjson::SUCCESS) break;
-      const std::string_view key = field.unescaped_key().value();
-      ondemand::value value = field.value();
-      std::string_view raw = value.raw_json_token();
-      if (raw.starts_with("[")) raw = value.get_array().value().raw_json().value();
-      if (raw.starts_with("{")) raw = value.get_object().value().raw_json().value();
-      while (!raw.empty() && std::string_view(" \t\r\n").find(raw.back()) != std::string_view::npos) raw.remove_suffix(1);
-      if (key == "traceEvents") {
-        events = raw;
-      } else {
-        take_header_member(key, raw, builder.process(), builder.notes());
+// A file that broke somewhere, and whose events from there on are of a process that was not there before: another writer
+// went on in it. Nothing of that process is kept.
+void drop_foreign_events(const Imported& imported, TraceBuilder& builder, NoteList& notes) {
+  constexpr std::uint64_t kEnough = 8;  // a digit of a process id may be damaged too
+  const Imported::Damage* last = nullptr;
+  for (const FileFacts::Process& late : imported.facts.processes) {
+    if (late.events < kEnough) continue;
+    for (const FileFacts::Process& early : imported.facts.processes) {
+      if (early.events < kEnough || early.last_offset >= late.first_offset) continue;
+      for (const Imported::Damage& damage : imported.damages) {
+        const bool between = damage.offset >= early.last_offset && damage.offset <= late.first_offset;
+        if (between && (last == nullptr || damage.offset < last->offset)) last = &damage;
       }
     }
   }
-  const std::size_t at = static_cast<std::size_t>(events.data() - text.data());
-  if (!events.empty() && !reader.read(events, text.size() - at, at, sink)) {
-    return Error{ErrorCode::unreadable, "The file is damaged.", source.name()};
+  if (last == nullptr) return;
+  builder.rewind(last->mark);
+  notes.add(NoteCode::interleaved_writers, 1, byte(last->offset), "events of another process follow; they were left out");
+}
+
+void settle_rank(const Imported& imported, const ImportOptions& options, std::string_view path, ProcessInfo& process, NoteList& notes) {
+  if (options.rank) {
+    process.rank = options.rank;
+  } else if (!process.rank && imported.facts.rank != kNotRecorded) {
+    process.rank = imported.facts.rank;
+    process.rank_guessed = true;
+    notes.add(NoteCode::rank_guessed, 1, "", "from the Rank of its collectives");
+  } else if (!process.rank) {
+    process.rank = rank_of_name(path);
+    process.rank_guessed = process.rank.has_value();
+    if (process.rank) notes.add(NoteCode::rank_guessed, 1, "", "from the file's name");
   }
-  sink.flush();
-  builder.commit(batch, 0);
-  builder.input().path = source.name();
-  builder.input().format = "kineto_json";
-  builder.input().bytes = source.total_bytes();
-  builder.input().text_bytes = size;
-  ProcessInfo& process = builder.process();
-  if (options.rank) process.rank = options.rank;
-  return builder.finish();
+}
+
+void settle_times(const Imported& imported, ProcessInfo& process) {
+  if (imported.facts.recorded_from_ns == kNotRecorded) return;
+  const std::int64_t base = process.base_time_ns.value_or(0);
+  process.recorded = Interval{imported.facts.recorded_from_ns + base, imported.facts.recorded_to_ns + base};
+}
+
+Error two_ranks(std::string_view path) {
+  return Error{ErrorCode::unreadable,
+               "The file holds events of more than one rank. A merged file is for viewing only: analyse the files of the single "
+               "ranks instead, for example all in one folder.",
+               std::string(path)};
+}
+
+Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
+  const unsigned threads = usable_threads(options.threads);
+  TraceBuilder builder(threads);
+  Result<Imported> imported = stream_import(source, builder, {threads, options.progress});
+  if (!imported) return imported.error();
+  if (imported->facts.several_ranks) return two_ranks(source.name());
+
+  NoteList& notes = builder.notes();
+  drop_foreign_events(*imported, builder, notes);
+  builder.process() = imported->process;
+  settle_rank(*imported, options, source.name(), builder.process(), notes);
+  settle_times(*imported, builder.process());
+  InputInfo& input = builder.input();
+  input.path = source.name();
+  input.format = "kineto_json";
+  input.bytes = source.total_bytes();
+  input.text_bytes = imported->text_bytes;
+  notes.add_all(imported->notes);
+  if (imported->truncated) {
+    notes.add(NoteCode::truncated, 1, byte(imported->text_bytes), std::to_string(input.events) + " events were kept");
+  }
+  if (!source.damage().empty()) notes.add(NoteCode::compressed_stream_cut, 1, "", source.damage());
+
+  Result<TraceStore> store = builder.finish();
+  if (!store) return store;
+  if (store->notes.find(NoteCode::two_ranks_in_one_file) != nullptr) return two_ranks(source.name());
+  const bool nothing = store->slices.empty() && store->device_events.empty() && store->counters.empty() && store->memory_events.empty();
+  if (nothing) store->notes.add(NoteCode::no_events);
+  constexpr std::int64_t kYear2000 = 946'684'800'000'000'000;
+  if (!nothing && !store->process.base_time_ns && store->time_range.start_ns < kYear2000) store->notes.add(NoteCode::no_time_base);
+  if (!store->process.rank && !store->collectives.empty()) store->notes.add(NoteCode::rank_unknown);
+  return store;
 }
 
 }  // namespace
