@@ -22,7 +22,7 @@ class Run:
     peak_anonymous: int = 0  # bytes; only where memory was asked for
 
 
-def run(argv: list[str | Path], memory: bool = False) -> Run:
+def run(argv: list[str | Path], memory: bool = False, limit_s: float = 1800) -> Run:
     start = time.perf_counter()
     process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
@@ -31,12 +31,17 @@ def run(argv: list[str | Path], memory: bool = False) -> Run:
     if memory:
         sampler = threading.Thread(target=sample_memory, args=(process, peak))
         sampler.start()
-    output, errors = process.communicate()
+    try:
+        output, errors = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise Ended(f"{Path(argv[0]).name} {argv[1]} was still running after {limit_s:.0f} s") from None
     seconds = time.perf_counter() - start
-    if sampler:
-        sampler.join()
     if process.returncode != 0:
         raise Ended(f"{Path(argv[0]).name} {argv[1]} ended with {process.returncode}: {(errors or output).strip()[-2000:]}")
+    if sampler:
+        sampler.join()
     return Run(seconds, output, peak[0])
 
 

@@ -45,7 +45,7 @@ def measure(capture: Path, folder: Path) -> dict:
     if reason is not None:
         return {"skipped": f"it could not be installed: {reason}"}
     try:
-        done = run([folder / "bin/python", HERE / "holistic_load.py", capture], memory=True)
+        done = run([folder / "bin/python", HERE / "holistic_load.py", capture], memory=True, limit_s=900)
     except Ended as error:
         return {"skipped": f"it failed: {error}"}
     return json.loads(done.output.strip().splitlines()[-1]) | {"peak_anonymous": done.peak_anonymous}
