@@ -32,8 +32,6 @@ LOST_AFTER = 3  # events that one changed byte may cost behind it, its own inclu
 # Small enough for many runs; together ops with shapes, annotations, collectives, copies, sets and flows.
 CAPTURES = ["pageable_h2d.after", "fsdp2.rank0"] + (["launch_bound.before"] if LONG else [])
 
-pytestmark = pytest.mark.xfail(reason="the lenient reader is to come")
-
 
 class Loader:
     """load_bench in batch mode; a crash or a hang names the file of the moment."""
@@ -215,7 +213,8 @@ def analyze(command: Path, path: Path, out: Path, what: str) -> None:
         assert done.stderr.strip(), f"{what}: status 3 without a word"
 
 
-def test_analyze_of_a_damaged_capture_ends_with_a_report_or_a_reason(command, tmp_path):
+@pytest.mark.xfail(reason="the command is to come")
+def test_analyze_of_a_damaged_capture_ends_with_a_report_or_a_reason(tmp_path):
     command = BUILD / "accel-profiler"
     text = gzip.decompress((GOLDEN / "pageable_h2d.after.json.gz").read_bytes())
     path = tmp_path / "damaged.json"

@@ -19,6 +19,8 @@ constexpr std::size_t kOverlap = 64;
 // of the file's size, so that no file, however made, is read forever.
 constexpr std::uint64_t kFreeWork = std::uint64_t{16} << 20;
 constexpr std::uint64_t kWorkPerByte = 8;
+// Once that is spent, an attempt looks no further than this: longer events of so damaged a file are lost.
+constexpr std::size_t kShortEvent = std::size_t{4} << 10;
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -100,7 +102,10 @@ std::size_t Document::walk_events(std::string_view text, std::size_t at, std::ui
     }
     StringFaults faults;
     ExactReader::Outcome outcome{Status::broken, at};
-    if (text[at] == '{') outcome = reader_.read(text, at, event_, faults);
+    const bool spent = work_ > kFreeWork + kWorkPerByte * (offset + at);
+    const std::string_view reach = spent ? text.substr(0, std::min(text.size() - at, kShortEvent) + at) : text;
+    if (text[at] == '{') outcome = reader_.read(reach, at, event_, faults);
+    if (outcome.status == Status::need_more && reach.size() < text.size()) outcome.status = Status::broken;
     const bool whole = outcome.status == Status::complete && !event_[Key::ph].empty();
     if (!resyncing_ && outcome.status != Status::broken && !whole &&
         another_writer(text.substr(at, std::min<std::size_t>(outcome.end - at, 4096)), offset + at)) {
@@ -129,12 +134,7 @@ std::size_t Document::walk_events(std::string_view text, std::size_t at, std::ui
       notes_.add(NoteCode::malformed_event, 1, byte(lost_from_));
     }
     work_ += outcome.end - at;
-    if (work_ > kFreeWork + kWorkPerByte * (offset + at)) {
-      const std::size_t boundary = ExactReader::last_boundary(text);
-      at = std::max(at + 1, boundary);
-    } else {
-      ++at;
-    }
+    ++at;
   }
 }
 
