@@ -54,6 +54,11 @@ struct EventIndex {
   bool has_ops = false;
 
   NameClass class_of(const TraceStore& store, std::uint32_t slice) const { return name_class[store.slices.name[slice].value]; }
+  // A call that makes the host wait for the device: a synchronisation, or a copy with a pageable side.
+  bool blocks(const TraceStore& store, std::uint32_t slice) const {
+    if (!store.is_call(SliceId(slice))) return false;
+    return (slice_flags[slice] & kCallPageable) != 0 || class_of(store, slice) == NameClass::synchronize;
+  }
   // A call that makes the device work, or would have.
   bool launches(const TraceStore& store, std::uint32_t slice) const {
     const NameClass c = class_of(store, slice);

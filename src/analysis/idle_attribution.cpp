@@ -133,9 +133,7 @@ class Attributor {
     for (const ThreadIndex thread : index_.launching_threads) {
       const auto [first, last] = store_.thread_ranges[thread.value];
       for (std::uint32_t i = first; i < last; ++i) {
-        if (!store_.is_call(SliceId(i))) continue;
-        const bool waits = index_.class_of(store_, i) == NameClass::synchronize || (index_.slice_flags[i] & kCallPageable) != 0;
-        if (waits) waits_.push_back({store_.slice_end_ns(SliceId(i)), i, 0});
+        if (index_.blocks(store_, i)) waits_.push_back({store_.slice_end_ns(SliceId(i)), i, 0});
       }
     }
     std::sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) { return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.slice < b.slice; });

@@ -21,9 +21,8 @@ struct WaitCall {
 std::vector<WaitCall> find_waits(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation) {
   std::vector<WaitCall> waits;
   for (std::uint32_t i = 0; i < store.slices.size(); ++i) {
-    if (!store.is_call(SliceId(i))) continue;
+    if (!index.blocks(store, i)) continue;
     const bool is_copy = (index.slice_flags[i] & kCallPageable) != 0;
-    if (!is_copy && index.class_of(store, i) != NameClass::synchronize) continue;
     const std::int32_t step = segmentation.step_at(store.slices.start_ns[i]);
     if (step < 0 || !segmentation.steps[step].complete) continue;
     waits.push_back({i, is_copy});
