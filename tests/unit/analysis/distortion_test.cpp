@@ -1,0 +1,76 @@
+#include "analysis/distortion.h"
+
+#include "analysis/step_segmentation.h"
+#include "unit/analysis/small_trace.h"
+
+namespace accel {
+namespace {
+
+// Four steps of 10 ms: a kernel, then `ops` calls of aten::empty of `op_ns` each, 20 us apart. Times are odd so that the
+// clock is no coarse one.
+SmallTrace job(int ops, std::int64_t op_ns, std::int64_t kernel_us) {
+  SmallTrace trace;
+  for (int k = 0; k < 4; ++k) {
+    const std::int64_t start = k * 10'000;
+    trace.step(k, start, 10'000).launched("gemm", start + 10, start + 20, kernel_us, k + 1);
+    for (int i = 0; i < ops; ++i) {
+      SliceRow row;
+      row.start_ns = (start + 100 + 20 * i) * 1000;
+      row.dur_ns = op_ns;
+      row.name = trace.batch().intern("aten::empty");
+      row.thread = trace.batch().add_thread(1, SmallTrace::kMain, StringId(), StringId());
+      row.kind = SliceKind::op;
+      trace.batch().add_slice(row, static_cast<const OpDetailRow*>(nullptr));
+    }
+  }
+  return trace;
+}
+
+TEST(Distortion, TheCostOfARecordScalesWithTheSmallOpsOfThisHost) {
+  SmallTrace fast = job(400, 3001, 100);
+  SmallTrace slow = job(400, 6001, 100);
+  const TraceStore fast_store = fast.store();
+  const TraceStore slow_store = slow.store();
+  const AnalysisResults a = analyse(fast_store);
+  const AnalysisResults b = analyse(slow_store);
+  ASSERT_TRUE(a.distortion->record_cost_ns && b.distortion->record_cost_ns);
+  EXPECT_NEAR(*b.distortion->record_cost_ns / *a.distortion->record_cost_ns, 2.0, 0.01);
+  EXPECT_DOUBLE_EQ(a.distortion->records_per_step, 402);
+  EXPECT_NEAR(a.distortion->undisturbed_step_ns, 10e6 - 402 * 0.9 * 3001, 1);
+}
+
+TEST(Distortion, TheStepIsNeverShorterThanTheDeviceIsBusy) {
+  SmallTrace trace = job(450, 20'001, 9'000);
+  const TraceStore store = trace.store();
+  EXPECT_DOUBLE_EQ(analyse(store).distortion->undisturbed_step_ns, 9e6);
+}
+
+TEST(Distortion, AHostThatWaitsForTheDeviceWinsNothingFromCheaperRecords) {
+  SmallTrace trace = job(100, 5001, 8'000);
+  for (int k = 0; k < 4; ++k) trace.call("cudaDeviceSynchronize", k * 10'000 + 3'000, 5'100);
+  const TraceStore store = trace.store();
+  const AnalysisResults results = analyse(store);
+  EXPECT_GT(results.distortion->undisturbed_step_ns, 9.99e6);
+}
+
+TEST(Distortion, ADeviceThatSetsThePaceIsItsOwnMeasure) {
+  SmallTrace trace;
+  for (int k = 0; k < 4; ++k) trace.step(k, 10'000 * k, 10'000).launched("gemm", 10'000 * k + 10, 10'100 * k + 4'000 * k + 100, 13'500, k + 1);
+  const TraceStore store = trace.store();
+  const AnalysisResults results = analyse(store);
+  ASSERT_EQ(results.step_segmentation->paced_by, PacedBy::device);
+  EXPECT_DOUBLE_EQ(results.distortion->undisturbed_step_ns, results.step_segmentation->step_mean_ns);
+  EXPECT_EQ(results.distortion->cost_ns_per_step, 0);
+}
+
+TEST(Distortion, WithoutSmallOpsTheCostIsUnknownAndTheBandIsWide) {
+  SmallTrace trace = job(4, 5001, 100);
+  const TraceStore store = trace.store();
+  const AnalysisResults results = analyse(store);
+  EXPECT_FALSE(results.distortion->record_cost_ns.has_value());
+  EXPECT_NE(results.notes.find(NoteCode::distortion_unknown), nullptr);
+  EXPECT_LT(results.distortion->undisturbed_low_ns, 0.5 * results.distortion->measured_step_ns);
+}
+
+}  // namespace
+}  // namespace accel
