@@ -42,14 +42,15 @@ class CallIndex {
     return {SliceId(best->slice), several};
   }
 
-  // Correlations that calls of two processes share: the mark of two ranks in one file.
+  // Correlations that calls of two processes share: the mark of two ranks in one file. A few among many are damaged
+  // digits, and count for nothing.
   std::uint64_t shared_between_processes() const {
     std::uint64_t shared = 0;
     const auto pid = [&](const Call& call) { return store_.threads.pid[store_.slices.thread[call.slice].value]; };
     for (std::size_t i = 1; i < calls_.size(); ++i) {
       if (calls_[i].correlation == calls_[i - 1].correlation && pid(calls_[i]) != pid(calls_[i - 1])) ++shared;
     }
-    return shared;
+    return shared * 20 > calls_.size() ? shared : 0;
   }
 
  private:

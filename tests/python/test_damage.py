@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import random
+import re
 import select
 import shutil
 import subprocess
@@ -175,6 +176,22 @@ def test_a_hole_costs_the_events_that_it_touches_and_few_more(capture, loader, t
                 touched = Counter(e.kind for e in capture.events if e.kind and e.start < place + length and e.end > place)
                 lost = missing(total - touched, found)
                 assert lost.total() <= LOST_AFTER, f"{what}: lost {lost} more than it touches"
+
+
+def test_one_damaged_rank_or_process_number_is_no_second_rank(loader, tmp_path):
+    text = Capture("fsdp2.rank0").text
+    one_rank = text.replace(b'"Rank": 0', b'"Rank": 5', 1)
+    call, other = [m.start() for m in re.finditer(rb'"cat": "cuda_runtime"', text)][:2]
+    pid = text.index(b'"pid": ', call) + 7
+    correlation = text.index(b'"correlation": ', call) + 15
+    same = text.index(b'"correlation": ', other) + 15
+    one_process = text[:pid] + b"9" + text[pid + 1 : correlation] + text[same : same + 5] + text[correlation + 5 :]
+    assert one_rank != text != one_process
+    for damaged in (one_rank, one_process):
+        path = tmp_path / "damaged.json"
+        path.write_bytes(damaged)
+        found = loader.load(path, "a damaged number")
+        assert found["status"] == "ok", found
 
 
 def certain_text(packed: bytes) -> int:

@@ -103,10 +103,35 @@ void read_triple(std::string_view token, std::int32_t& x, std::int32_t& y, std::
 
 }  // namespace
 
-void FileFacts::see_rank(std::int64_t value) {
+void FileFacts::see_rank(std::int64_t value, std::uint64_t events) {
   if (value == kNotRecorded) return;
-  if (rank != kNotRecorded && rank != value) several_ranks = true;
-  rank = value;
+  const auto known = std::find_if(ranks.begin(), ranks.end(), [&](const Rank& rank) { return rank.value == value; });
+  constexpr std::size_t kMost = 64;  // the rest share one entry: so many ranks in one file are no question of two
+  if (known != ranks.end()) {
+    known->events += events;
+  } else if (ranks.size() < kMost) {
+    ranks.push_back({value, events});
+  } else {
+    ranks.back().events += events;
+  }
+}
+
+std::int64_t FileFacts::rank() const {
+  Rank most;
+  for (const Rank& rank : ranks) {
+    if (rank.events > most.events) most = rank;
+  }
+  return most.value;
+}
+
+bool FileFacts::several_ranks() const {
+  std::uint64_t all = 0;
+  std::uint64_t most = 0;
+  for (const Rank& rank : ranks) {
+    all += rank.events;
+    most = std::max(most, rank.events);
+  }
+  return (all - most) * 20 > all;
 }
 
 std::size_t FileFacts::process(std::int64_t pid, std::uint64_t offset) {
@@ -129,8 +154,7 @@ void FileFacts::add(const FileFacts& other) {
     whole.last_offset = std::max(whole.last_offset, piece.last_offset);
     whole.events += piece.events;
   }
-  see_rank(other.rank);
-  several_ranks = several_ranks || other.several_ranks;
+  for (const Rank& rank : other.ranks) see_rank(rank.value, rank.events);
 }
 
 // The place is only written out for the first note of a kind: text for each of a million would cost more than reading.

@@ -36,8 +36,12 @@ enum class EventClass : std::uint8_t {
 struct FileFacts {
   std::int64_t recorded_from_ns = kNotRecorded;  // the recorder's span
   std::int64_t recorded_to_ns = kNotRecorded;
-  std::int64_t rank = kNotRecorded;  // the Rank of collectives
-  bool several_ranks = false;
+  // The Rank of collectives: each value and how often. One that is rare beside the others is a damaged digit.
+  struct Rank {
+    std::int64_t value = kNotRecorded;
+    std::uint64_t events = 0;
+  };
+  std::vector<Rank> ranks;
   // Host processes with ops, calls or frames, and between which offsets their events stand.
   struct Process {
     std::int64_t pid = kNotRecorded;
@@ -48,7 +52,9 @@ struct FileFacts {
   std::vector<Process> processes;
 
   void add(const FileFacts& other);
-  void see_rank(std::int64_t value);
+  void see_rank(std::int64_t value, std::uint64_t events = 1);
+  std::int64_t rank() const;  // the one seen most; kNotRecorded if none
+  bool several_ranks() const;
   std::size_t process(std::int64_t pid, std::uint64_t offset);
 };
 

@@ -46,8 +46,8 @@ void drop_foreign_events(const Imported& imported, TraceBuilder& builder, NoteLi
 void settle_rank(const Imported& imported, const ImportOptions& options, std::string_view path, ProcessInfo& process, NoteList& notes) {
   if (options.rank) {
     process.rank = options.rank;
-  } else if (!process.rank && imported.facts.rank != kNotRecorded) {
-    process.rank = imported.facts.rank;
+  } else if (!process.rank && imported.facts.rank() != kNotRecorded) {
+    process.rank = imported.facts.rank();
     process.rank_guessed = true;
     notes.add(NoteCode::rank_guessed, 1, "", "from the Rank of its collectives");
   } else if (!process.rank) {
@@ -75,7 +75,7 @@ Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
   TraceBuilder builder(threads);
   Result<Imported> imported = stream_import(source, builder, {threads, options.progress});
   if (!imported) return imported.error();
-  if (imported->facts.several_ranks) return two_ranks(source.name());
+  if (imported->facts.several_ranks()) return two_ranks(source.name());
 
   NoteList& notes = builder.notes();
   drop_foreign_events(*imported, builder, notes);
