@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <string>
 
 #include "analysis/analysis.h"
 #include "analysis/kernel_table.h"
@@ -34,7 +36,33 @@ NameClass classify_call(std::string_view name) {
   return NameClass::plain;
 }
 
+// Ranges that people put around the fetching of a batch, lower case without separators.
+constexpr std::string_view kDataRanges[] = {"dataload", "loaddata", "datafetch", "fetchdata", "datawait", "waitdata", "waitfordata", "nextbatch",
+                                            "getbatch", "fetchbatch", "loadbatch", "batchfetch", "batchload", "readbatch", "datareader",
+                                            "inputpipeline", "iteratorgetnext", "datatime"};
+
+bool names_data_range(std::string_view name) {
+  constexpr std::size_t kLongest = 64;  // longer ones are shapes and sentences, not names of stages
+  if (name.size() > kLongest) return false;
+  std::string plain;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') plain += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') plain += c;
+  }
+  return std::any_of(std::begin(kDataRanges), std::end(kDataRanges), [&](std::string_view word) { return contains(plain, word); });
+}
+
+// "path(line): __next__" in a file of a loader: loaders other than torch's make no range of their own.
+bool is_loader_frame(std::string_view name) {
+  if (!name.ends_with(": __next__")) return false;
+  for (const std::string_view part : {"loader", "dali", "webdataset", "ffcv", "datasets/", "streaming/"}) {
+    if (contains(name, part)) return true;
+  }
+  return false;
+}
+
 NameClass classify_frame(std::string_view name) {
+  if (is_loader_frame(name)) return NameClass::data_range;
   // torch writes C functions as "<built-in method collect of module object at 0x...>" or "<built-in function collect>".
   if (contains(name, "built-in method collect of") || contains(name, "built-in function collect>")) return NameClass::garbage_collection;
   if (contains(name, "gc.collect")) return NameClass::garbage_collection;
@@ -192,6 +220,7 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 NameClass classify_name(std::string_view name, SliceKind kind) {
+  if (kind == SliceKind::annotation && classify_range(name) == NameClass::plain && names_data_range(name)) return NameClass::data_range;
   switch (kind) {
     case SliceKind::runtime_call:
     case SliceKind::driver_call: return classify_call(name);

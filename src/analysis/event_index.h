@@ -26,6 +26,7 @@ enum class NameClass : std::uint8_t {
   profiler_step,     // ProfilerStep#N
   optimizer_step,    // Optimizer.step#...
   dataloader_next,   // enumerate(DataLoader)#...__next__
+  data_range,        // a user's range or another loader's frame whose name says that it fetches data
   garbage_collection,
   recorder_overhead,    // Activity Buffer Request and kin
   command_buffer_full,  // the launch queue is full: a sign of a device-bound job, no cost of the recorder

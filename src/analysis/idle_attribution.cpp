@@ -26,9 +26,6 @@ struct Wait {
 };
 
 struct CulpritStat {
-  IdleCause cause = IdleCause::unknown;
-  std::uint32_t name = 0;
-  std::uint32_t next = 0;
   std::int64_t idle_ns = 0;
   std::int64_t example_idle_ns = 0;
   std::int64_t current_idle_ns = 0;
@@ -37,14 +34,19 @@ struct CulpritStat {
   SliceId current;
 };
 
-// Idle by cause and name of the innermost slice. Most names meet one or two causes: a name has a short chain of rows.
+// Idle by cause and name of the innermost slice; names are few, so each has one row of all causes.
 class CulpritTable {
  public:
-  explicit CulpritTable(const TraceStore& store) : store_(store), first_of_name_(store.strings.size() + 1, kNone) {}
+  explicit CulpritTable(const TraceStore& store) : store_(store), row_of_name_(store.strings.size() + 1, 0) {}
 
   void add(IdleCause cause, SliceId slice, std::int64_t idle_ns) {
     const std::size_t name = slice.valid() ? store_.slices.name[slice.value].value : store_.strings.size();
-    CulpritStat& stat = find(static_cast<std::uint32_t>(name), cause);
+    if (row_of_name_[name] == 0) {
+      rows_.emplace_back();
+      names_.push_back(slice.valid() ? StringId(static_cast<std::uint32_t>(name)) : StringId(0));
+      row_of_name_[name] = static_cast<std::uint32_t>(rows_.size());
+    }
+    CulpritStat& stat = rows_[row_of_name_[name] - 1][static_cast<std::size_t>(cause)];
     if (stat.count == 0 || stat.current != slice) {
       stat.current = slice;
       stat.current_idle_ns = 0;
@@ -60,11 +62,13 @@ class CulpritTable {
 
   std::vector<IdleCulprit> sorted() const {
     std::vector<IdleCulprit> list;
-    list.reserve(stats_.size());
-    for (const CulpritStat& stat : stats_) {
-      const bool named = stat.name < store_.strings.size();
-      const SliceKind kind = stat.example.valid() ? store_.slices.kind[stat.example.value] : SliceKind::other;
-      list.push_back({stat.cause, named ? StringId(stat.name) : StringId(0), kind, stat.example, stat.idle_ns, stat.count});
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      for (std::size_t cause = 0; cause < kIdleCauseCount; ++cause) {
+        const CulpritStat& stat = rows_[row][cause];
+        if (stat.count == 0) continue;
+        const SliceKind kind = stat.example.valid() ? store_.slices.kind[stat.example.value] : SliceKind::other;
+        list.push_back({static_cast<IdleCause>(cause), names_[row], kind, stat.example, stat.idle_ns, stat.count});
+      }
     }
     std::sort(list.begin(), list.end(), [](const IdleCulprit& a, const IdleCulprit& b) {
       if (a.idle_ns != b.idle_ns) return a.idle_ns > b.idle_ns;
@@ -75,25 +79,10 @@ class CulpritTable {
   }
 
  private:
-  static constexpr std::uint32_t kNone = 0xffffffffU;
-
-  CulpritStat& find(std::uint32_t name, IdleCause cause) {
-    std::uint32_t row = first_of_name_[name];
-    for (; row != kNone; row = stats_[row].next) {
-      if (stats_[row].cause == cause) return stats_[row];
-    }
-    CulpritStat stat;
-    stat.cause = cause;
-    stat.name = name;
-    stat.next = first_of_name_[name];
-    first_of_name_[name] = static_cast<std::uint32_t>(stats_.size());
-    stats_.push_back(stat);
-    return stats_.back();
-  }
-
   const TraceStore& store_;
-  std::vector<std::uint32_t> first_of_name_;
-  std::vector<CulpritStat> stats_;
+  std::vector<std::uint32_t> row_of_name_;
+  std::vector<std::array<CulpritStat, kIdleCauseCount>> rows_;
+  std::vector<StringId> names_;
 };
 
 // Who ends a gap: the next device event and when its launch call ran.
@@ -119,6 +108,7 @@ class Attributor {
     has_host_ = !cursors_.empty();
     for (const ThreadIndex thread : index_.communicating_threads) cursors_.emplace_back(store, index_, thread);
     for (const ThreadIndex thread : index_.overhead_threads) cursors_.emplace_back(store, index_, thread);
+    has_data_ranges_ = std::find(index_.name_class.begin(), index_.name_class.end(), NameClass::data_range) != index_.name_class.end();
     find_waits();
     find_blind_head();
   }
@@ -252,14 +242,23 @@ class Attributor {
         if ((flags & kCallPageable) == 0) return IdleCause::host_compute;
         return (flags & kCallToDevice) != 0 ? IdleCause::host_to_device_copy : IdleCause::synchronization;
       }
+      case HostState::op_without_launch:
+      case HostState::annotation_only: return in_data_range(slice) ? IdleCause::data_loading : IdleCause::host_compute;
       case HostState::launch_call:
       case HostState::other_runtime_call:
-      case HostState::op_without_launch:
       case HostState::op_with_launch:
-      case HostState::annotation_only:
       case HostState::nothing_recorded: return IdleCause::host_compute;
     }
     return IdleCause::unknown;
+  }
+
+  // Inside a range that the user, or a loader other than torch's, put around the fetching of data.
+  bool in_data_range(SliceId slice) const {
+    if (!has_data_ranges_) return false;
+    for (; slice.valid(); slice = store_.slices.parent[slice.value]) {
+      if (index_.class_of(store_, slice.value) == NameClass::data_range) return true;
+    }
+    return false;
   }
 
   void put(IdleCause cause, SliceId slice, std::int64_t length) {
@@ -310,6 +309,7 @@ class Attributor {
   std::int64_t blind_until_ns_ = std::numeric_limits<std::int64_t>::min();
   std::uint32_t event_;
   bool has_host_ = false;
+  bool has_data_ranges_ = false;
   IdleOfDevice result_;
   IdleByCause step_{};
 };

@@ -19,10 +19,10 @@ struct Verdict {
 };
 
 struct HealthMeasure {
-  std::string measure;        // kernel_share, copy_share, communication_share, host_share, idle_share
+  std::string measure;          // kernel_share, copy_share, communication_share, host_share, idle_share
   std::optional<double> value;  // share of the undisturbed step
   double bound = 0;
-  bool at_least = false;      // bound is a minimum (kernel share) or a maximum (the others)
+  bool at_least = false;  // bound is a minimum (kernel share) or a maximum (the others)
   bool ok = false;
 };
 

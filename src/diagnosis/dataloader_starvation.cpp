@@ -1,0 +1,283 @@
+// The device waits for the data loader.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "analysis/event_index.h"
+#include "analysis/idle_attribution.h"
+#include "diagnosis/facts.h"
+#include "diagnosis/finding_parts.h"
+#include "diagnosis/rule.h"
+#include "diagnosis/source_location.h"
+#include "diagnosis/wording.h"
+
+namespace accel {
+namespace {
+
+constexpr Threshold kMostWorkers{
+    "most workers suggested", 16, "processes",
+    "more workers than that rarely find cores of their own; past it the work itself must shrink"};
+constexpr Threshold kWaitingStep{"a step counts as waiting", 0.10, "share of the step idle in the loader",
+                                 "shorter waits are the hand-over of a batch that was ready"};
+
+enum class LoaderKind { none, single_process, multi_process, other };
+
+struct Loader {
+  LoaderKind kind = LoaderKind::none;
+  SliceId longest;
+  double host_ns = 0;  // per step, in __next__
+  double calls = 0;    // per step
+};
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+LoaderKind kind_of(std::string_view name, NameClass name_class) {
+  if (name_class == NameClass::data_range) return LoaderKind::other;
+  if (name_class != NameClass::dataloader_next) return LoaderKind::none;
+  if (contains(name, "_SingleProcess")) return LoaderKind::single_process;
+  return contains(name, "_MultiProcessing") ? LoaderKind::multi_process : LoaderKind::other;
+}
+
+bool starts_in(const std::vector<Interval>& steps, std::int64_t time) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const Interval& step) { return step.start_ns <= time && time < step.end_ns; });
+}
+
+Loader find_loader(const DiagnosisInput& input) {
+  const TraceStore& store = input.store;
+  const StepView& view = input.facts.view;
+  Loader loader;
+  const double steps = std::max<double>(1, static_cast<double>(view.host_steps.size()));
+  std::int64_t open_until = store.time_range.start_ns;  // ranges within ranges count once
+  ThreadIndex thread;
+  for (std::uint32_t row = 0; row < store.slices.size(); ++row) {
+    if (store.is_call(SliceId(row))) continue;
+    const StringId name = store.slices.name[row];
+    const LoaderKind kind = kind_of(store.text(name), input.results.event_index->class_of(store, row));
+    if (kind == LoaderKind::none || !starts_in(view.host_steps, store.slices.start_ns[row])) continue;
+    if (!loader.longest.valid() || store.slices.dur_ns[row] > store.slices.dur_ns[loader.longest.value]) {
+      loader.longest = SliceId(row);
+      if (loader.kind == LoaderKind::none || kind != LoaderKind::other) loader.kind = kind;
+    }
+    if (store.slices.thread[row] == thread && store.slices.start_ns[row] < open_until) continue;
+    thread = store.slices.thread[row];
+    open_until = store.slice_end_ns(SliceId(row));
+    loader.host_ns += static_cast<double>(store.slices.dur_ns[row]) / steps;
+    loader.calls += 1 / steps;
+  }
+  return loader;
+}
+
+const IdleOfDevice* idle_of(const DiagnosisInput& input) {
+  for (const IdleOfDevice& idle : input.results.idle_attribution->devices) {
+    if (idle.device == input.facts.view.device) return &idle;
+  }
+  return nullptr;
+}
+
+// Before what the recording made of it was taken out.
+double recorded_idle_ns(const IdleOfDevice& idle, IdleCause cause) {
+  const double windows = std::max<double>(1, static_cast<double>(idle.by_step.size()));
+  return static_cast<double>(idle.total[static_cast<std::size_t>(cause)]) / windows;
+}
+
+// What the longest fetch did: ops by name directly under it, and user frames inside it, with their time.
+struct Inside {
+  std::vector<std::pair<std::int64_t, SliceId>> ops;
+  std::vector<std::pair<std::int64_t, SliceId>> frames;
+};
+
+Inside look_inside(const TraceStore& store, SliceId fetch) {
+  struct Sum {
+    std::int64_t ns = 0;
+    SliceId longest;
+  };
+  std::map<std::uint32_t, Sum> ops, frames;
+  const auto add = [&](std::map<std::uint32_t, Sum>& sums, std::uint32_t row) {
+    Sum& sum = sums[store.slices.name[row].value];
+    sum.ns += store.slices.dur_ns[row];
+    if (!sum.longest.valid() || store.slices.dur_ns[row] > store.slices.dur_ns[sum.longest.value])
+      sum.longest = SliceId(row);
+  };
+  const std::int64_t end = store.slice_end_ns(fetch);
+  const std::uint32_t last = store.thread_ranges[store.slices.thread[fetch.value].value].second;
+  for (std::uint32_t row = fetch.value + 1; row < last && store.slices.start_ns[row] < end; ++row) {
+    if (store.slices.kind[row] == SliceKind::op) {
+      const SliceId parent = store.slices.parent[row];
+      if (!parent.valid() || store.slices.kind[parent.value] != SliceKind::op) add(ops, row);
+    } else if (store.slices.kind[row] == SliceKind::frame) {
+      const auto line = parse_frame(store.text(store.slices.name[row]));
+      if (line && !is_library_frame(*line)) add(frames, row);
+    }
+  }
+  const auto largest = [](const std::map<std::uint32_t, Sum>& sums) {
+    std::vector<std::pair<std::int64_t, SliceId>> list;
+    for (const auto& [name, sum] : sums) list.emplace_back(sum.ns, sum.longest);
+    std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    if (list.size() > 3) list.resize(3);
+    return list;
+  };
+  return {largest(ops), largest(frames)};
+}
+
+int workers_for(double load_ns, double rest_ns) {
+  const double needed = rest_ns > 0 ? std::ceil(load_ns / rest_ns) + 1 : kMostWorkers.value;
+  return static_cast<int>(std::clamp(needed, 2.0, kMostWorkers.value));
+}
+
+Action action_for(const StepView& view, LoaderKind kind, int workers, double load_ns, double rest_ns) {
+  Action action;
+  const std::string command = fmt::format(
+      "import os\n"
+      "loader = DataLoader(dataset, batch_size=batch_size, shuffle=True,\n"
+      "                    num_workers=min({}, len(os.sched_getaffinity(0))), pin_memory=True,\n"
+      "                    persistent_workers=True, prefetch_factor=4)\n",
+      workers);
+  action.command = command;
+  action.side_effects =
+      "each worker is a process with its own copy of the dataset object and prefetch_factor batches in host memory; "
+      "random augmentation needs a seed per worker (worker_init_fn)";
+  if (kind == LoaderKind::single_process) {
+    action.title = fmt::format("Load batches in {} worker processes", workers);
+    action.detail = fmt::format(
+        "The loader runs in the main thread (num_workers=0): nothing is launched while it makes a batch. A batch takes "
+        "{} and the rest of {} {}, "
+        "so about {} workers keep up.",
+        ms_text(load_ns), view.a_unit, ms_text(rest_ns), workers);
+    if (load_ns > kMostWorkers.value * rest_ns) {
+      action.detail +=
+          " Even they cannot hide all of it: make the batch cheaper too (decode and resize once and store the result, "
+          "or decode on the device).";
+    }
+    action.not_when =
+        "the process has no cores to spare, or the dataset cannot be pickled or shared by several processes";
+  } else if (kind == LoaderKind::multi_process) {
+    action.title = "Give the loader more workers, or make a batch cheaper";
+    action.detail =
+        "Worker processes exist and do not keep up. They are not in this capture: look at one with `py-spy top --pid "
+        "WORKER_PID` before changing "
+        "the dataset code. If raising num_workers does not help, the limit is storage, decoding, or the cores that the "
+        "job may use.";
+    action.not_when =
+        "num_workers already equals the cores that the job may use: then make the work of a batch smaller instead";
+  } else {
+    action.title = "Prepare the next batch while the device works on this one";
+    action.detail =
+        "The main thread fetches data while the device has nothing to do. Fetch in worker processes or in a thread, "
+        "one batch ahead.";
+    action.not_when =
+        "the next batch depends on the result of this one (reinforcement learning, autoregressive sampling)";
+  }
+  return action;
+}
+
+std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) {
+  const StepView& view = input.facts.view;
+  const double cost_ns = view.undisturbed.idle(IdleCause::data_loading);
+  const double share = view.share(cost_ns);
+  const IdleOfDevice* idle = idle_of(input);
+  if (share < kFindingShare || idle == nullptr) return {};
+  const Loader loader = find_loader(input);
+  if (loader.kind == LoaderKind::none) return {};
+  const double load_ns = std::max(loader.host_ns, cost_ns);
+  const double rest_ns = std::max(0.0, view.step_ns - cost_ns);
+
+  Finding finding = new_finding(view, "dataloader_starvation", cost_ns);
+  finding.title = fmt::format("The device waits {} {} for the data loader ({})", ms_text(cost_ns), view.a_unit,
+                              percent_text(share));
+  add_evidence(
+      finding,
+      fmt::format("idle device time inside the loader per {}, as it would be without the recording", view.unit),
+      cost_ns / 1e6, "ms", loader.longest);
+  add_evidence(finding, fmt::format("the same as recorded, per {}", view.unit),
+               recorded_idle_ns(*idle, IdleCause::data_loading) / 1e6, "ms");
+  if (loader.host_ns > 0) {
+    add_evidence(finding, fmt::format("host time in the loader per {}", view.unit), loader.host_ns / 1e6, "ms",
+                 loader.longest);
+  }
+  const auto waiting = std::count_if(idle->by_step.begin(), idle->by_step.end(), [&](const IdleByCause& causes) {
+    return static_cast<double>(causes[static_cast<std::size_t>(IdleCause::data_loading)]) >
+           kWaitingStep.value * view.measured.window_ns;
+  });
+  add_evidence(finding, fmt::format("{}s that wait for data, of {} in the capture", view.unit, idle->by_step.size()),
+               static_cast<double>(waiting), "count");
+  finding.where.push_back(locate(input.store, loader.longest));
+  if (loader.kind == LoaderKind::single_process) {
+    const Inside inside = look_inside(input.store, loader.longest);
+    for (const auto& [ns, slice] : inside.frames) {
+      add_evidence(
+          finding,
+          fmt::format("in the slowest fetch: {}", short_name(input.store.text(input.store.slices.name[slice.value]))),
+          static_cast<double>(ns) / 1e6, "ms", slice);
+      finding.where.push_back(locate(input.store, slice));
+    }
+    for (const auto& [ns, slice] : inside.ops) {
+      add_evidence(finding,
+                   fmt::format("in the slowest fetch: op {}", input.store.text(input.store.slices.name[slice.value])),
+                   static_cast<double>(ns) / 1e6, "ms", slice);
+    }
+  } else if (loader.kind == LoaderKind::multi_process) {
+    add_evidence(finding, "worker processes are not in this file; batches fetched per " + std::string(view.unit),
+                 loader.calls, "count");
+  }
+
+  const int workers =
+      loader.kind == LoaderKind::single_process ? workers_for(load_ns, rest_ns) : static_cast<int>(kMostWorkers.value);
+  finding.action = action_for(view, loader.kind, workers, load_ns, rest_ns);
+  finding.claim.idle(IdleCause::data_loading) = cost_ns;
+  // Hidden completely at best; at worst the workers share the loading among them and still set the pace.
+  const double shared = loader.kind == LoaderKind::single_process ? load_ns / workers : load_ns / 2;
+  set_gain(finding, view, cost_ns, std::min(cost_ns, std::max(0.0, view.step_ns - std::max(rest_ns, shared))));
+  add_doubts(finding, view);
+  return {finding};
+}
+
+}  // namespace
+
+RuleDescriptor dataloader_starvation_rule() {
+  RuleDescriptor rule;
+  rule.id = "dataloader_starvation";
+  rule.title = "The device waits for data";
+  rule.title_zh = "设备在等待数据";
+  rule.meaning =
+      "The device has nothing to run while the training loop waits for its next batch. Data are read, decoded and "
+      "collated too slowly, or in "
+      "the main process between two steps.";
+  rule.meaning_zh =
+      "训练循环等待下一个批次时，设备无事可做：数据的读取、解码和拼批太慢，或者在两步之间由主进程自己完成。";
+  rule.how_we_know =
+      "Idle device time while the main thread is inside DataLoader.__next__ (or a range that loads data). The name of "
+      "the iterator tells "
+      "a loader in the main process from one with workers. Workers are processes of their own and are not in the "
+      "capture.";
+  rule.how_we_know_zh =
+      "统计主线程处于 "
+      "DataLoader.__next__"
+      "（或加载数据的区间）内时设备的空闲时间。迭代器的名字可区分单进程加载与多进程加载。工作进程不在本次采集文件中。";
+  rule.what_to_do =
+      "Use worker processes, keep them alive over epochs, prefetch, and pin the batches; if workers exist, find what "
+      "they wait for.";
+  rule.what_to_do_zh = "使用工作进程并跨 epoch 保留，预取，并使用锁页内存；若已有工作进程，先查清它们在等什么。";
+  rule.when_wrong =
+      "When the loader itself waits for the device (it returns device tensors, or a hook synchronises inside it), or "
+      "the capture holds the "
+      "first batches of an epoch only, in which workers start.";
+  rule.when_wrong_zh =
+      "当加载器本身在等待设备（返回设备张量或在其中同步），或采集只包含一个 epoch "
+      "的最初几个批次（工作进程正在启动）时，此结论不成立。";
+  rule.thresholds = {
+      {"finding", kFindingShare, "share of the undisturbed step", "less is the hand-over of a ready batch"},
+      {"warning", kWarningShare, "share of the undisturbed step", "below it the repair costs more than it brings"},
+      kWaitingStep,
+      kMostWorkers};
+  rule.needs = {"event_index", "step_segmentation", "idle_attribution", "time_breakdown"};
+  rule.run = run;
+  return rule;
+}
+
+}  // namespace accel

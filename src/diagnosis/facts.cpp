@@ -1,0 +1,15 @@
+#include "diagnosis/facts.h"
+
+namespace accel {
+
+Facts gather_facts(const TraceStore& store, const AnalysisResults& results) {
+  Facts facts;
+  facts.view = make_step_view(store, results);
+  if (!facts.view.usable) return facts;
+  facts.copies = measure_copies(store, facts.view);
+  facts.host_work = find_host_work(store, facts.view);
+  facts.allocator_calls = find_allocator_calls(store, facts.view);
+  return facts;
+}
+
+}  // namespace accel

@@ -1,0 +1,18 @@
+// The plan: findings in the order in which to act on them, each with the step to expect once it and all before it are
+// done. Prerequisites stand before what needs them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "diagnosis/diagnosis.h"
+#include "diagnosis/step_view.h"
+
+namespace accel {
+
+// Orders findings by the step time that their action saves; those worth no more than info come last. Gives them ids.
+void order_findings(std::vector<Finding>& findings);
+
+std::vector<PlanStep> make_plan(const StepView& view, std::span<const Finding> findings);
+
+}  // namespace accel
