@@ -110,9 +110,9 @@ class Copy:
         assert done.returncode == 0, done.stdout[-4000:]
         return done.stdout
 
-    def build(self) -> list[str]:
+    def build(self, *targets: str) -> list[str]:
         """The sources that were compiled."""
-        output = self.must("cmake", "--build", "build", "-j", "2", "--target", "accel-profiler")
+        output = self.must("cmake", "--build", "build", "-j", "2", "--target", *(targets or ["accel-profiler"]))
         return re.findall(r"Building CXX object \S+?\.dir/(src/\S+)\.o", output)
 
     def append(self, name: str, text: str):
@@ -132,12 +132,9 @@ def copy(tmp_path_factory) -> Copy:
     return Copy(tmp_path_factory.mktemp("project"))
 
 
-# In an order in which each compiles little: a new analysis is a new slot of a type that much of the engine includes.
-@pytest.mark.parametrize("layer", ["diagnosis", "ingest", "analysis"])
-def test_an_entry_is_one_source_its_test_and_one_line(copy, layer):
-    name, kind, line, source = ENTRIES[layer]
-
-    # The source alone: the configuration stops and says which line is missing.
+def add_source(copy: Copy, layer: str):
+    """The source alone: the configuration stops and says which line is missing."""
+    name, _, line, source = ENTRIES[layer]
     copy.write(f"src/{layer}/{name}.cpp", source)
     done = run("cmake", "--build", "build", "--target", "accel-profiler", cwd=copy.root)
     assert done.returncode != 0
@@ -145,16 +142,35 @@ def test_an_entry_is_one_source_its_test_and_one_line(copy, layer):
     assert f"src/{layer}/{name}.cpp is not listed in src/{layer}/catalog.def" in message
     assert f"add {line.split('(')[0]}({name})" in message
 
-    # With the line it builds: the new source, and what reads the catalogue.
-    copy.append(f"src/{layer}/catalog.def", line + "\n")
-    compiled = copy.build()
-    assert f"src/{layer}/{name}.cpp" in compiled
-    if layer != "analysis":
-        assert len(compiled) <= 4, compiled
 
-    # Without a test the suite fails, with one it passes.
+def add_line_then_test(copy: Copy, layer: str):
+    """Without a test the suite fails, with one it passes."""
+    name, kind, line, _ = ENTRIES[layer]
+    copy.append(f"src/{layer}/catalog.def", line + "\n")
     assert f"{line.split('(')[0]}({name}) has no test" in copy.problems()
     copy.write(f"tests/cases/{layer}/{name}.case", CASE.format(kind=kind, name=name))
     assert name not in copy.problems()
+
+
+@pytest.mark.parametrize("layer", ["diagnosis", "ingest"])
+def test_a_rule_or_importer_is_one_source_its_test_and_one_line(copy, layer):
+    name = ENTRIES[layer][0]
+    add_source(copy, layer)
+    add_line_then_test(copy, layer)
+    compiled = copy.build()
+    assert f"src/{layer}/{name}.cpp" in compiled
+    assert len(compiled) <= 4, compiled  # the new source, and what reads the catalogue
     done = run(sys.executable, "tests/cases/run_cases.py", f"tests/cases/{layer}/{name}.case", cwd=copy.root)
     assert done.stdout.endswith("1 passed, 0 failed, 0 skipped\n"), done.stdout
+
+
+def test_an_analysis_is_one_source_its_test_and_one_line(copy):
+    # Its result is a new slot of a type that most of the engine includes, so only the two objects are built here that
+    # show it: the analysis, and the list that names it.
+    add_source(copy, "analysis")
+    add_line_then_test(copy, "analysis")
+    objects = [f"CMakeFiles/accel_analysis.dir/src/analysis/{name}.cpp.o" for name in ("example_analysis", "analysis")]
+    copy.build(*objects)
+    defined, used = (copy.must("nm", "-C", f"build/{name}") for name in objects)
+    assert re.search(r" T accel::describe_example_analysis", defined)
+    assert re.search(r" U accel::describe_example_analysis", used)
