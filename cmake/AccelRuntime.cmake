@@ -39,7 +39,7 @@ install(FILES "${CMAKE_BINARY_DIR}/accel-profiler-config.cmake" "${CMAKE_BINARY_
         DESTINATION "${accel_package}" COMPONENT runtime)
 
 if(ACCEL_TESTS)
-  foreach(example c/train)
+  foreach(example c/train cpp/slow_loader)
     string(REPLACE "/" "_" target "example_${example}")
     file(GLOB sources "${CMAKE_SOURCE_DIR}/examples/${example}.c" "${CMAKE_SOURCE_DIR}/examples/${example}.cpp")
     add_executable(${target} ${sources})
