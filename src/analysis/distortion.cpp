@@ -1,10 +1,9 @@
 #include "analysis/distortion.h"
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/analysis.h"
 #include "analysis/device_timeline.h"
@@ -14,53 +13,52 @@
 namespace accel {
 namespace {
 
-// Small ops whose time under the recorder is mostly the recorder's: aten::t (with the two views that it records inside)
-// and aten::empty. On the H200 captures with a known truth a record costs 0.9 of the smaller of their medians; a few cold
-// calls say nothing. docs/design/distortion.md has the fit. The duration of one view is no yardstick: most of a record's
-// cost falls outside of its own interval.
-constexpr std::string_view kYardsticks[] = {"aten::t", "aten::empty", "aten::empty_strided"};
-constexpr double kCostShare = 0.9;
+// An op that does nothing but call one other op (a view of a view, a detach) has for its own time one record of the
+// recorder's and a dispatch. The lower tenth of those times is this host at its quickest; on the H200 captures with a
+// known truth a record, CUDA calls included, costs 2.6 of it. A few cold ops say nothing. docs/design/distortion.md has
+// the fit. The duration of one view is no yardstick: most of a record's cost falls outside of its own interval.
+constexpr double kCostPerWrapping = 2.6;
+constexpr double kWrappingQuantile = 0.1;
 constexpr std::size_t kEnoughOps = 20;
 // A Python frame costs this share of another record.
 constexpr double kFrameShare = 0.2;
 // The truth lies within these shares of the cost for about nine of ten captures with a known truth.
-constexpr double kLowCostShare = 1.35;
-constexpr double kHighCostShare = 0.65;
+constexpr double kLowCostShare = 1.6;
+constexpr double kHighCostShare = 0.35;
 // ... and no run of a job is better known than within these shares of its step.
 constexpr double kLowStepShare = 0.88;
 constexpr double kHighStepShare = 1.08;
 // Ranks that talk over the host were up to 11 % slower without the recorder than with it.
 constexpr double kHostCommunicationShare = 1.12;
 
-std::optional<std::int64_t> median_of(std::vector<std::int64_t>& durations) {
-  if (durations.size() < kEnoughOps) return std::nullopt;
-  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
-  std::nth_element(durations.begin(), middle, durations.end());
-  return *middle > 0 ? std::optional(*middle) : std::nullopt;
+// Own times of the ops of one thread that wrap exactly one op, which in turn wraps one or none, and so on: nothing else is
+// recorded inside of them.
+void collect_wrapping_times(const TraceStore& store, std::pair<std::uint32_t, std::uint32_t> range, std::vector<std::int64_t>& times) {
+  const SliceTable& slices = store.slices;
+  constexpr std::uint32_t kOther = SliceId::kNone;  // more than one child, or a child that is no such op
+  const std::uint32_t first = range.first;
+  std::vector<std::uint32_t> children(range.second - first, 0);
+  std::vector<std::uint32_t> child(range.second - first, 0);
+  // Children come after their parents: from the back, every slice knows its children.
+  for (std::uint32_t i = range.second; i-- > first;) {
+    const std::uint32_t parent = slices.parent[i].value;
+    const bool plain = slices.kind[i] == SliceKind::op && slices.flags[i] == 0 && children[i - first] <= 1;
+    if (plain && children[i - first] == 1) times.push_back(slices.dur_ns[i] - slices.dur_ns[child[i - first]]);
+    if (parent == SliceId::kNone) continue;
+    std::uint32_t& count = children[parent - first];
+    count = plain && count == 0 ? 1 : kOther;
+    child[parent - first] = i;
+  }
 }
 
 // Cost of one record on this host; nothing when the capture holds too few ops to measure it.
 std::optional<double> measure_record_cost(const TraceStore& store, const EventIndex& index) {
-  constexpr std::size_t kYardstickCount = std::size(kYardsticks);
-  std::array<StringId, kYardstickCount> names;
-  for (std::size_t y = 0; y < kYardstickCount; ++y) names[y] = store.strings.find(kYardsticks[y]);
-  std::array<std::vector<std::int64_t>, kYardstickCount> durations;
-  for (const ThreadIndex thread : index.launching_threads) {
-    const auto [first, last] = store.thread_ranges[thread.value];
-    for (std::uint32_t i = first; i < last; ++i) {
-      if (store.slices.kind[i] != SliceKind::op) continue;
-      for (std::size_t y = 0; y < kYardstickCount; ++y) {
-        if (names[y].valid() && store.slices.name[i] == names[y]) durations[y].push_back(store.slices.dur_ns[i]);
-      }
-    }
-  }
-  std::optional<std::int64_t> smallest;
-  for (auto& list : durations) {
-    const std::optional<std::int64_t> median = median_of(list);
-    if (median && (!smallest || *median < *smallest)) smallest = median;
-  }
-  if (!smallest) return std::nullopt;
-  return kCostShare * static_cast<double>(*smallest);
+  std::vector<std::int64_t> times;
+  for (const ThreadIndex thread : index.launching_threads) collect_wrapping_times(store, store.thread_ranges[thread.value], times);
+  if (times.size() < kEnoughOps) return std::nullopt;
+  const auto at = times.begin() + static_cast<std::ptrdiff_t>(kWrappingQuantile * static_cast<double>(times.size()));
+  std::nth_element(times.begin(), at, times.end());
+  return *at > 0 ? std::optional(kCostPerWrapping * static_cast<double>(*at)) : std::nullopt;
 }
 
 // Rows of a thread that start in [start, end).
@@ -237,7 +235,7 @@ AnalysisDescriptor describe_distortion() {
   return {"distortion", "Distortion", "记录失真", {"event_index", "device_timeline", "step_segmentation", "audit"},
           "What the recording cost and how long the step would take without it. Device sets the pace: the device period. Host: its "
           "interval less a cost per record, never below the device's busy time; what the host then waits longer for a busy device "
-          "is not won. The cost per record is found from this capture, from the duration of small ops such as aten::empty; "
+          "is not won. The cost per record is found from this capture, from the own time of ops that only wrap another op; "
           "without enough of them, without device work or with a clock of whole microseconds it is unknown.",
           run};
 }

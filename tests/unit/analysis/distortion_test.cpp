@@ -6,47 +6,69 @@
 namespace accel {
 namespace {
 
-// Four steps of 10 ms: a kernel, then `ops` calls of aten::empty of `op_ns` each, 20 us apart. Times are odd so that the
-// clock is no coarse one.
-SmallTrace job(int ops, std::int64_t op_ns, std::int64_t kernel_us) {
+constexpr std::int64_t kViewNs = 501;
+
+void add_view(SmallTrace& trace, std::string_view name, std::int64_t start_ns, std::int64_t dur_ns) {
+  SliceRow row;
+  row.start_ns = start_ns;
+  row.dur_ns = dur_ns;
+  row.name = trace.batch().intern(name);
+  row.thread = trace.batch().add_thread(1, SmallTrace::kMain, StringId(), StringId());
+  row.kind = SliceKind::op;
+  trace.batch().add_slice(row, static_cast<const OpDetailRow*>(nullptr));
+}
+
+// Four steps of 10 ms: a kernel, then `ops` views that wrap one more view, with `own_ns` of their own each, 20 us apart.
+// Times are odd so that the clock is no coarse one.
+SmallTrace job(int ops, std::int64_t own_ns, std::int64_t kernel_us) {
   SmallTrace trace;
   for (int k = 0; k < 4; ++k) {
     const std::int64_t start = k * 10'000;
     trace.step(k, start, 10'000).launched("gemm", start + 10, start + 20, kernel_us, k + 1);
     for (int i = 0; i < ops; ++i) {
-      SliceRow row;
-      row.start_ns = (start + 100 + 20 * i) * 1000;
-      row.dur_ns = op_ns;
-      row.name = trace.batch().intern("aten::empty");
-      row.thread = trace.batch().add_thread(1, SmallTrace::kMain, StringId(), StringId());
-      row.kind = SliceKind::op;
-      trace.batch().add_slice(row, static_cast<const OpDetailRow*>(nullptr));
+      const std::int64_t at = (start + 100 + 20 * i) * 1000;
+      add_view(trace, "aten::detach", at, own_ns + kViewNs);
+      add_view(trace, "detach", at + own_ns, kViewNs);
     }
   }
   return trace;
 }
 
-TEST(Distortion, TheCostOfARecordScalesWithTheSmallOpsOfThisHost) {
-  SmallTrace fast = job(400, 3001, 100);
-  SmallTrace slow = job(400, 6001, 100);
+TEST(Distortion, TheCostOfARecordScalesWithTheWrappingOpsOfThisHost) {
+  SmallTrace fast = job(400, 1001, 100);
+  SmallTrace slow = job(400, 2001, 100);
   const TraceStore fast_store = fast.store();
   const TraceStore slow_store = slow.store();
   const AnalysisResults a = analyse(fast_store);
   const AnalysisResults b = analyse(slow_store);
   ASSERT_TRUE(a.distortion->record_cost_ns && b.distortion->record_cost_ns);
   EXPECT_NEAR(*b.distortion->record_cost_ns / *a.distortion->record_cost_ns, 2.0, 0.01);
-  EXPECT_DOUBLE_EQ(a.distortion->records_per_step, 402);
-  EXPECT_NEAR(a.distortion->undisturbed_step_ns, 10e6 - 402 * 0.9 * 3001, 1);
+  EXPECT_DOUBLE_EQ(a.distortion->records_per_step, 802);
+  EXPECT_NEAR(a.distortion->undisturbed_step_ns, 10e6 - 802 * 2.6 * 1001, 1);
+}
+
+TEST(Distortion, AnOpThatDoesMoreThanWrapAnotherIsNoMeasure) {
+  SmallTrace trace = job(100, 1001, 100);
+  for (int k = 0; k < 4; ++k) {
+    for (int i = 0; i < 100; ++i) {
+      const std::int64_t at = (k * 10'000 + 4'000 + 20 * i) * 1000;
+      add_view(trace, "aten::two_children", at, 301 + 2 * kViewNs);
+      add_view(trace, "aten::view", at + 100, kViewNs);
+      add_view(trace, "aten::view", at + 200 + kViewNs, kViewNs);
+    }
+  }
+  const TraceStore store = trace.store();
+  EXPECT_DOUBLE_EQ(*analyse(store).distortion->record_cost_ns, 2.6 * 1001);
 }
 
 TEST(Distortion, TheStepIsNeverShorterThanTheDeviceIsBusy) {
-  SmallTrace trace = job(450, 20'001, 9'000);
+  SmallTrace trace = job(450, 12'001, 9'000);
   const TraceStore store = trace.store();
   EXPECT_DOUBLE_EQ(analyse(store).distortion->undisturbed_step_ns, 9e6);
 }
 
 TEST(Distortion, AHostThatWaitsForTheDeviceWinsNothingFromCheaperRecords) {
-  SmallTrace trace = job(100, 5001, 8'000);
+  SmallTrace trace = job(100, 2001, 8'000);
   for (int k = 0; k < 4; ++k) trace.call("cudaDeviceSynchronize", k * 10'000 + 3'000, 5'100);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
@@ -64,7 +86,7 @@ TEST(Distortion, ADeviceThatSetsThePaceIsItsOwnMeasure) {
 }
 
 TEST(Distortion, WithoutSmallOpsTheCostIsUnknownAndTheBandIsWide) {
-  SmallTrace trace = job(4, 5001, 100);
+  SmallTrace trace = job(4, 2001, 100);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   EXPECT_FALSE(results.distortion->record_cost_ns.has_value());
