@@ -14,14 +14,15 @@ namespace accel {
 namespace {
 
 // An op that does nothing but call one other op (a view of a view, a detach) has for its own time one record of the
-// recorder's and a dispatch. The lower tenth of those times is this host at its quickest; on the H200 captures with a
-// known truth a record, CUDA calls included, costs 2.6 of it. A few cold ops say nothing. docs/design/distortion.md has
-// the fit. The duration of one view is no yardstick: most of a record's cost falls outside of its own interval.
-constexpr double kCostPerWrapping = 2.6;
+// recorder's and a dispatch. The lower tenth of those times is this host at its quickest, and the unit of the costs
+// below, which come from the H200 captures with a known truth (docs/design/distortion.md). A few cold ops say nothing. The
+// duration of one view is no unit: most of a record's cost falls outside of its own interval.
 constexpr double kWrappingQuantile = 0.1;
+constexpr double kRecordCost = 1.5;
+// A call into CUDA costs more: several of its inner calls are intercepted, and the device keeps a record too.
+constexpr double kCallCost = 8.0;
+constexpr double kFrameCost = 0.4;
 constexpr std::size_t kEnoughOps = 20;
-// A Python frame costs this share of another record.
-constexpr double kFrameShare = 0.2;
 // The truth lies within these shares of the cost for about nine of ten captures with a known truth.
 constexpr double kLowCostShare = 1.6;
 constexpr double kHighCostShare = 0.35;
@@ -51,14 +52,14 @@ void collect_wrapping_times(const TraceStore& store, std::pair<std::uint32_t, st
   }
 }
 
-// Cost of one record on this host; nothing when the capture holds too few ops to measure it.
-std::optional<double> measure_record_cost(const TraceStore& store, const EventIndex& index) {
+// The unit of the recorder's costs on this host; nothing when the capture holds too few ops to measure it.
+std::optional<double> measure_unit_ns(const TraceStore& store, const EventIndex& index) {
   std::vector<std::int64_t> times;
   for (const ThreadIndex thread : index.launching_threads) collect_wrapping_times(store, store.thread_ranges[thread.value], times);
   if (times.size() < kEnoughOps) return std::nullopt;
   const auto at = times.begin() + static_cast<std::ptrdiff_t>(kWrappingQuantile * static_cast<double>(times.size()));
   std::nth_element(times.begin(), at, times.end());
-  return *at > 0 ? std::optional(kCostPerWrapping * static_cast<double>(*at)) : std::nullopt;
+  return *at > 0 ? std::optional(static_cast<double>(*at)) : std::nullopt;
 }
 
 // Rows of a thread that start in [start, end).
@@ -73,6 +74,7 @@ std::pair<std::uint32_t, std::uint32_t> rows_in(const TraceStore& store, std::pa
 void count_records(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation, Distortion& distortion) {
   if (segmentation.complete_count == 0) return;
   std::uint64_t records = 0;
+  std::uint64_t calls = 0;
   std::uint64_t frames = 0;
   std::int64_t overhead = 0;
   for (const auto& window : segmentation.host_windows()) {
@@ -82,6 +84,8 @@ void count_records(const TraceStore& store, const EventIndex& index, const StepS
         const SliceKind kind = store.slices.kind[i];
         if (kind == SliceKind::frame) {
           ++frames;
+        } else if (store.is_call(SliceId(i))) {
+          ++calls;
         } else if (kind == SliceKind::overhead) {
           if (index.class_of(store, i) == NameClass::recorder_overhead) overhead += store.slices.dur_ns[i];
         } else {
@@ -92,6 +96,7 @@ void count_records(const TraceStore& store, const EventIndex& index, const StepS
   }
   const double steps = segmentation.complete_count;
   distortion.records_per_step = static_cast<double>(records) / steps;
+  distortion.calls_per_step = static_cast<double>(calls) / steps;
   distortion.frames_per_step = static_cast<double>(frames) / steps;
   distortion.overhead_rows_ns_per_step = static_cast<double>(overhead) / steps;
 }
@@ -183,11 +188,17 @@ void leave_unknown(const Inputs& in, const char* why, Distortion& distortion, No
   if (distortion.records_per_step > 0) notes.add(NoteCode::distortion_unknown, 1, {}, why);
 }
 
-void estimate_from_host(const Inputs& in, double record_cost, Distortion& distortion) {
-  distortion.record_cost_ns = record_cost;
-  distortion.frame_cost_ns = kFrameShare * record_cost;
-  const double gross = distortion.records_per_step * record_cost + distortion.frames_per_step * *distortion.frame_cost_ns;
-  const double slices = distortion.records_per_step + distortion.frames_per_step;
+void set_costs(double unit_ns, Distortion& distortion) {
+  distortion.record_cost_ns = kRecordCost * unit_ns;
+  distortion.call_cost_ns = kCallCost * unit_ns;
+  distortion.frame_cost_ns = kFrameCost * unit_ns;
+}
+
+void estimate_from_host(const Inputs& in, double unit_ns, Distortion& distortion) {
+  set_costs(unit_ns, distortion);
+  const double gross = distortion.records_per_step * *distortion.record_cost_ns + distortion.calls_per_step * *distortion.call_cost_ns +
+                       distortion.frames_per_step * *distortion.frame_cost_ns;
+  const double slices = distortion.records_per_step + distortion.calls_per_step + distortion.frames_per_step;
   const double absorbed = absorbed_by_waits(in.store, in.index, in.timeline, in.segmentation, slices > 0 ? gross / slices : 0);
   const double cost = std::max(0.0, gross - absorbed);
   const double busy = busy_per_step(in.segmentation);
@@ -209,21 +220,20 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   count_records(store, in.index, segmentation, *distortion);
   distortion->measured_step_ns = segmentation.step_mean_ns;
   distortion->undisturbed_step_ns = segmentation.step_mean_ns;
-  const std::optional<double> record_cost = measure_record_cost(store, in.index);
+  const std::optional<double> unit_ns = measure_unit_ns(store, in.index);
   if (segmentation.paced_by == PacedBy::device) {
     estimate_from_device(segmentation, in.timeline, *distortion);
-    distortion->record_cost_ns = in.coarse_clock ? std::nullopt : record_cost;
-    if (distortion->record_cost_ns) distortion->frame_cost_ns = kFrameShare * *record_cost;
+    if (unit_ns && !in.coarse_clock) set_costs(*unit_ns, *distortion);
   } else if (segmentation.paced_by == PacedBy::unknown) {
     leave_unknown(in, "no complete step", *distortion, results.notes);
   } else if (store.device_events.empty()) {
     leave_unknown(in, "the cost of a record was calibrated on captures of device work", *distortion, results.notes);
   } else if (in.coarse_clock) {
     leave_unknown(in, "times are whole microseconds, too coarse for the cost of a record", *distortion, results.notes);
-  } else if (!record_cost) {
+  } else if (!unit_ns) {
     leave_unknown(in, "the capture holds too few small ops to tell what a record costs", *distortion, results.notes);
   } else {
-    estimate_from_host(in, *record_cost, *distortion);
+    estimate_from_host(in, *unit_ns, *distortion);
   }
   results.distortion = std::move(distortion);
   return {};

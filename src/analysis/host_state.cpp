@@ -59,7 +59,11 @@ void HostCursor::advance(std::int64_t time_ns) {
   while (next_ < last_ && store_.slices.start_ns[next_] <= time_ns) {
     const std::uint32_t slice = next_++;
     const std::int64_t start = store_.slices.start_ns[slice];
-    ++(store_.slices.kind[slice] == SliceKind::frame ? opened_frames : opened_records);
+    if (store_.is_call(SliceId(slice))) {
+      ++opened_calls;
+    } else {
+      ++(store_.slices.kind[slice] == SliceKind::frame ? opened_frames : opened_records);
+    }
     while (!stack_.empty() && stack_.back().end_ns <= start) stack_.pop_back();
     const std::int64_t end = start + store_.slices.dur_ns[slice];
     if (end <= time_ns) continue;

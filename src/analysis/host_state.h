@@ -33,10 +33,11 @@ class HostCursor {
   // The next time at which the state may change.
   std::int64_t next_change_ns() const;
 
-  // Records opened since the last reset: ops, ranges and calls; Python frames apart.
+  // Records opened since the last reset: ops and ranges; calls and Python frames apart.
   std::uint32_t opened_records = 0;
+  std::uint32_t opened_calls = 0;
   std::uint32_t opened_frames = 0;
-  void reset_opened() { opened_records = opened_frames = 0; }
+  void reset_opened() { opened_records = opened_calls = opened_frames = 0; }
 
  private:
   struct Open {

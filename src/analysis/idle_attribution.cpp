@@ -218,6 +218,7 @@ class Attributor {
     }
     for (HostCursor& cursor : cursors_) {
       result_.records[static_cast<std::size_t>(cause)] += cursor.opened_records;
+      result_.calls[static_cast<std::size_t>(cause)] += cursor.opened_calls;
       result_.frames[static_cast<std::size_t>(cause)] += cursor.opened_frames;
       cursor.reset_opened();
     }

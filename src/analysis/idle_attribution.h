@@ -32,9 +32,10 @@ struct IdleOfDevice {
   std::int64_t device = 0;
   std::vector<IdleByCause> by_step;    // per window, in the order of StepSegmentation::windows_of(device)
   IdleByCause total{};                 // sum of by_step
-  // Host records (ops, ranges, calls; frames apart) that start on launching threads during idle, by cause: what the
+  // Host records (ops and ranges; calls and frames apart) that start on launching threads during idle, by cause: what the
   // recording's own cost is charged to.
   std::array<std::uint64_t, kIdleCauseCount> records{};
+  std::array<std::uint64_t, kIdleCauseCount> calls{};
   std::array<std::uint64_t, kIdleCauseCount> frames{};
   std::vector<IdleCulprit> culprits;
   // The observation behind the causes: what the host was doing, before any refinement. Sums to the same idle.

@@ -56,6 +56,7 @@ IdleByCause recorder_share(const IdleOfDevice& idle, const Distortion& distortio
   std::array<double, kIdleCauseCount> by_records{};
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
     by_records[c] = static_cast<double>(idle.records[c]) * distortion.record_cost_ns.value_or(0) +
+                    static_cast<double>(idle.calls[c]) * distortion.call_cost_ns.value_or(0) +
                     static_cast<double>(idle.frames[c]) * distortion.frame_cost_ns.value_or(0);
   }
   by_records[at(IdleCause::profiler_overhead)] = 0;
