@@ -1,0 +1,245 @@
+// report.md: the report to read, to send and to put beside a pull request (GitHub-flavoured Markdown).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "report/plain_text.h"
+#include "report/summary_text.h"
+#include "report/writer.h"
+
+namespace accel::report {
+namespace {
+
+constexpr std::size_t kTableRows = 20;
+constexpr std::size_t kNameColumns = 100;
+
+class Page {
+ public:
+  Page(const Document& document, const WriterOptions& options) : document_(document), language_(options.language) {}
+
+  std::string write() {
+    header();
+    where_time_goes();
+    health();
+    plan();
+    findings();
+    kernels();
+    operators();
+    notes();
+    not_measured();
+    return std::move(out_);
+  }
+
+ private:
+  std::string_view say(Label id) const { return label(id, language_); }
+  void line(std::string_view text = {}) {
+    out_ += text;
+    out_ += '\n';
+  }
+  void heading(std::string_view text, std::string_view rest = {}) {
+    line();
+    line("## " + std::string(text) + (rest.empty() ? "" : ", " + markdown_text(rest)));
+    line();
+  }
+  // Cells are Markdown already.
+  void row(std::initializer_list<std::string> cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) text += " " + cell + " |";
+    line(text);
+  }
+  static std::string name_cell(std::string_view name) {
+    return markdown_code(shortened(visible_text(name), kNameColumns));
+  }
+
+  void header();
+  void where_time_goes();
+  void health();
+  void plan();
+  void findings();
+  void finding(const Finding& finding, std::size_t number);
+  void code_block(const std::string& code);
+  void kernels();
+  void operators();
+  void notes();
+  void not_measured();
+
+  const Document& document_;
+  Language language_;
+  std::string out_;
+};
+
+void Page::header() {
+  line("# accel-profiler");
+  line();
+  line(markdown_text(input_text(document_)));
+  heading(say(Label::verdict));
+  const Verdict& verdict = document_.verdict;
+  line("**" + markdown_text(verdict.sentence) + "**");
+  if (!(verdict.bound_by == "unknown")) {
+    line();
+    line(fmt::format("{} {}; {}", say(Label::limited_by), label_named("bound_" + verdict.bound_by.text, language_),
+                     sureness(verdict.confidence, language_)));
+  }
+  const std::string step = step_text(document_, language_);
+  if (step.empty()) return;
+  line();
+  line(fmt::format("{}: {}", say(has_step_words(document_) ? Label::step : Label::window), markdown_text(step)));
+}
+
+void Page::where_time_goes() {
+  const PartTable table = part_table(document_, language_);
+  if (table.rows.empty()) return;
+  heading(say(has_step_words(document_) ? Label::where_time_goes : Label::where_window_goes), table.of);
+  const std::string left(say(Label::undisturbed));
+  const std::string right(say(Label::measured));
+  row({"", left + " (" + table.unit + ")", "", right + " (" + table.unit + ")", ""});
+  line("|---|---:|---:|---:|---:|");
+  const auto print = [&](const PartRow& part) {
+    row({part.is_cause ? "&nbsp;&nbsp;" + part.name : part.name, part.undisturbed,
+         markdown_text(part.undisturbed_share), part.measured, markdown_text(part.measured_share)});
+  };
+  for (const PartRow& part : table.rows) print(part);
+  print(table.whole);
+}
+
+void Page::health() {
+  const std::string bad = health_text(document_, false, language_);
+  const std::string good = health_text(document_, true, language_);
+  if (bad.empty() && good.empty()) return;
+  heading(say(Label::health));
+  if (!bad.empty()) line(fmt::format("- **{}**: {}", say(Label::not_ok), markdown_text(bad)));
+  if (!good.empty()) line(fmt::format("- {}: {}", say(Label::ok), markdown_text(good)));
+}
+
+void Page::plan() {
+  if (document_.plan.empty()) return;
+  heading(say(Label::plan));
+  for (const PlanStep& step : document_.plan) {
+    line(fmt::format("{}. {}: {}", step.order, markdown_text(step.title),
+                     markdown_text(plan_text(step, document_, language_))));
+  }
+}
+
+void Page::code_block(const std::string& code) {
+  std::string text;
+  std::string_view rest = code;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    text += visible_text(rest.substr(0, end)) + "\n";
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  std::string fence = "```";
+  while (text.find(fence) != std::string::npos) fence += '`';
+  line();
+  line(fence);
+  out_ += text;
+  line(fence);
+}
+
+void Page::finding(const Finding& finding, std::size_t number) {
+  line(fmt::format("### {}. {}", number, markdown_text(finding.title)));
+  line();
+  line(fmt::format("{}, {}, {}", markdown_code(finding.rule.text),
+                   label_named("severity_" + finding.severity.text, language_),
+                   sureness(finding.confidence, language_)));
+  line();
+  for (const Evidence& evidence : finding.evidence) line("- " + markdown_text(evidence_text(evidence)));
+  for (const Location& location : finding.where) {
+    line(fmt::format("- {}: {}", say(Label::where),
+                     markdown_code(shortened(visible_text(location_text(location)), kNameColumns))));
+  }
+  const Action& action = finding.action;
+  line();
+  line(fmt::format("**{}**{}{}", markdown_text(action.title), action.detail.empty() ? "" : ". ",
+                   markdown_text(action.detail)));
+  if (!action.command.empty()) code_block(action.command);
+  line();
+  const auto item = [&](Label id, const std::string& text) {
+    if (!text.empty()) line(fmt::format("- {}: {}", say(id), markdown_text(text)));
+  };
+  item(Label::gain, gain_text(finding.gain, document_.step_time, language_));
+  item(Label::side_effects, action.side_effects);
+  item(Label::not_when, action.not_when);
+  line();
+}
+
+void Page::findings() {
+  heading(say(Label::findings));
+  if (document_.findings.empty()) line(say(Label::nothing_found));
+  for (std::size_t i = 0; i < document_.findings.size(); ++i) finding(document_.findings[i], i + 1);
+}
+
+void Page::kernels() {
+  if (document_.kernels.empty()) return;
+  heading(say(Label::kernels));
+  const KernelSummary& summary = document_.kernel_summary;
+  if (summary.per_step && summary.mean_us && summary.share_below_5us) {
+    const bool chinese = language_ == Language::chinese;
+    line(fmt::format(fmt::runtime(chinese ? "每步 {:.0f} 个，平均 {}，短于 5 us 的占 {}。"
+                                          : "{:.0f} a step, {} on average, {} of them shorter than 5 us."),
+                     *summary.per_step, duration_text(*summary.mean_us / 1e3), percent_text(*summary.share_below_5us)));
+    line();
+  }
+  row({"kernel", "count", "total", "mean", "share"});
+  line("|---|---:|---:|---:|---:|");
+  for (std::size_t i = 0; i < document_.kernels.size() && i < kTableRows; ++i) {
+    const Kernel& kernel = document_.kernels[i];
+    row({name_cell(kernel.short_name.empty() ? kernel.name : kernel.short_name), count_text(kernel.count),
+         duration_text(kernel.total_ms), duration_text(kernel.mean_us / 1e3),
+         markdown_text(percent_text(kernel.share))});
+  }
+}
+
+void Page::operators() {
+  if (document_.operators.empty()) return;
+  heading(say(Label::operators));
+  row({"op", "count", "self CPU", "CPU", "self device", "device"});
+  line("|---|---:|---:|---:|---:|---:|");
+  for (std::size_t i = 0; i < document_.operators.size() && i < kTableRows; ++i) {
+    const Operator& op = document_.operators[i];
+    row({name_cell(op.name), count_text(op.count), duration_text(op.self_cpu_ms), duration_text(op.cpu_ms),
+         duration_text(op.self_device_ms), duration_text(op.device_ms)});
+  }
+}
+
+void Page::notes() {
+  heading(say(Label::notes));
+  if (document_.notes.empty()) {
+    line(say(Label::no_notes));
+    return;
+  }
+  for (const Note& note : document_.notes) {
+    std::string text = note.message;
+    if (note.count > 1) text += fmt::format(", {} {}", count_text(note.count), say(Label::times));
+    if (!note.where.empty()) text += ", " + note.where;
+    line(fmt::format("- **{}** {}: {}; {}", note.severity.text, markdown_code(note.code.text), markdown_text(text),
+                     markdown_text(note.remedy)));
+  }
+}
+
+void Page::not_measured() {
+  if (document_.not_measured.empty()) return;
+  heading(say(Label::not_measured_title));
+  // Keys of one reason share a line.
+  std::vector<std::pair<std::string, std::string>> reasons;
+  for (const NotMeasured& entry : document_.not_measured) {
+    auto at =
+        std::find_if(reasons.begin(), reasons.end(), [&](const auto& known) { return known.first == entry.reason; });
+    if (at == reasons.end()) at = reasons.insert(reasons.end(), {entry.reason, ""});
+    if (!at->second.empty()) at->second += ", ";
+    at->second += markdown_code(entry.path);
+  }
+  for (const auto& [reason, paths] : reasons) line("- " + paths + ": " + markdown_text(reason));
+}
+
+std::string write(const Document& document, const WriterOptions& options) { return Page(document, options).write(); }
+
+}  // namespace
+
+extern const WriterDescriptor markdown_writer;
+const WriterDescriptor markdown_writer = {
+    "markdown", "the report to read and to send", "供阅读和发送的报告", "md", "report.md", write,
+};
+
+}  // namespace accel::report

@@ -1,0 +1,78 @@
+#include "report/words.h"
+
+#include "analysis/step_segmentation.h"
+#include "diagnosis/diagnosis.h"
+#include "diagnosis/rule.h"
+#include "trace/notes.h"
+
+namespace accel::report {
+namespace {
+
+template <typename Enum>
+Words words_up_to(Enum last) {
+  Words words;
+  for (int i = 0; i <= static_cast<int>(last); ++i) words.push_back(to_string(static_cast<Enum>(i)));
+  return words;
+}
+
+}  // namespace
+
+const Words& job_kinds() {
+  static const Words words = {"unknown", "training", "inference"};
+  return words;
+}
+
+const Words& bound_by_words() {
+  static const Words words = words_up_to(BoundBy::unknown);
+  return words;
+}
+
+const Words& step_classes() {
+  static const Words words = words_up_to(StepClass::accumulation);
+  return words;
+}
+
+const Words& step_sources() {
+  static const Words words = words_up_to(StepSource::whole_window);
+  return words;
+}
+
+const Words& paced_by_words() {
+  static const Words words = words_up_to(PacedBy::device);
+  return words;
+}
+
+const Words& gain_bases() {
+  static const Words words = {"none", "model", "replay"};  // in the order of GainBasis
+  return words;
+}
+
+const Words& finding_severities() {
+  static const Words words = {"info", "warning", "critical"};  // in the order of FindingSeverity
+  return words;
+}
+
+const Words& rule_ids() {
+  static const Words words = [] {
+    Words ids;
+    for (const RuleDescriptor& rule : rules()) ids.push_back(rule.id);
+    return ids;
+  }();
+  return words;
+}
+
+const Words& note_codes() {
+  static const Words words = [] {
+    Words ids;
+    for (const NoteDescriptor& note : note_catalog()) ids.push_back(note.id);
+    return ids;
+  }();
+  return words;
+}
+
+const Words& note_severities() {
+  static const Words words = words_up_to(NoteSeverity::error);
+  return words;
+}
+
+}  // namespace accel::report

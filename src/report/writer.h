@@ -1,0 +1,37 @@
+// What a writer is: plain data and one pure function from a Document to bytes. Writers are listed in catalog.def.
+// Any thread; the bytes depend on the arguments alone.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/document.h"
+#include "report/labels.h"
+
+namespace accel::report {
+
+struct WriterOptions {
+  Language language = Language::english;
+  bool colour = false;             // terminal: escape sequences allowed
+  std::size_t columns = 100;       // terminal: width
+  std::vector<std::string> files;  // terminal: where the report stands, to be named at the end
+};
+
+struct WriterDescriptor {
+  std::string_view id;
+  std::string_view title;
+  std::string_view title_zh;
+  std::string_view alias;      // short name for --format; may be empty
+  std::string_view file_name;  // in the output folder; empty: goes to standard output
+  std::string (*write)(const Document& document, const WriterOptions& options);
+};
+
+// All writers, in the order of catalog.def.
+std::span<const WriterDescriptor> writers();
+// By id or alias; null when there is none.
+const WriterDescriptor* find_writer(std::string_view name);
+
+}  // namespace accel::report
