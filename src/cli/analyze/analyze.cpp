@@ -1,0 +1,212 @@
+// accel-profiler analyze: reads, analyses, writes. One trace gives one report; several give one each and a table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "cli/analyze/options.h"
+#include "cli/analyze/overview.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/find_traces.h"
+#include "cli/interrupt.h"
+#include "diagnosis/diagnosis.h"
+#include "report/build_document.h"
+#include "report/writer.h"
+
+namespace accel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A trace that was analysed, before its report is written.
+struct Analysed {
+  std::string name;
+  report::Document document;
+};
+
+bool lost_data(const report::Document& document) {
+  return std::any_of(document.notes.begin(), document.notes.end(),
+                     [](const report::Note& note) { return !(note.severity == "info"); });
+}
+
+std::string count_of(std::size_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+class Run {
+ public:
+  explicit Run(const AnalyzeOptions& options) : options_(options) {}
+
+  int run() {
+    auto candidates = find_traces(options_.paths);
+    if (!candidates) {
+      print_error(candidates.error());
+      return kUnreadable;
+    }
+    several_ = candidates->size() > 1;
+    for (const Candidate& candidate : *candidates) {
+      if (auto done = take(candidate); !done) return failed(done.error());
+    }
+    if (auto done = finish(); !done) return failed(done.error());
+    if (options_.strict && lost_data_ && status_ == kDone) status_ = kPartlyRead;
+    return finish_output(status_);
+  }
+
+ private:
+  int failed(const Error& error) {
+    if (error.code == ErrorCode::cancelled) {
+      print_error("interrupted; no report was written for what was not finished");
+      die_of_interrupt();
+    }
+    print_error(error);
+    return kUnreadable;
+  }
+
+  // One file: read, analyse, keep or write. An error in the result ends the run; a file that cannot be read does not.
+  Result<void> take(const Candidate& candidate);
+  Result<std::optional<Analysed>> analyse(const Candidate& candidate);
+  void not_read(const Candidate& candidate, const Error& error);
+  Result<void> finish();
+  Result<std::vector<std::string>> write(const Analysed& analysed, const fs::path& folder);
+  Result<void> write_to_own_folder(const Analysed& analysed);
+  fs::path base_folder() const {
+    return options_.output.empty() ? fs::path(kDefaultFolder) : fs::path(options_.output);
+  }
+  bool prints() const {
+    return !options_.quiet && std::any_of(options_.writers.begin(), options_.writers.end(),
+                                          [](const auto* writer) { return writer->file_name.empty(); });
+  }
+
+  const AnalyzeOptions& options_;
+  bool several_ = false;               // files to try; how many are traces shows only by reading them
+  std::optional<Analysed> first_;      // waits until it is known whether it is the only one
+  std::vector<OverviewRow> overview_;  // of those written when there are several
+  std::vector<std::string> skipped_;   // files of folders that are no traces
+  std::string last_reason_;
+  bool lost_data_ = false;
+  int status_ = kDone;
+};
+
+Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
+  ConsoleProgress progress(options_.quiet, candidate.path);
+  ImportOptions import = options_.import;
+  import.progress = &progress;
+  if (several_) import.rank.reset();
+  auto store = import_trace(candidate.path, import);
+  if (!store) return store.error();
+  if (several_ && options_.import.rank && store->process.rank != options_.import.rank) return std::optional<Analysed>();
+  AnalysisOptions analysis = options_.analysis;
+  analysis.progress = &progress;
+  const auto results = run_analyses(*store, analysis);
+  if (!results) return results.error();
+  if (interrupted()) return Error{ErrorCode::cancelled, "interrupted", ""};
+  const Diagnosis diagnosis = diagnose(*store, *results, analysis);
+  return std::optional<Analysed>(
+      {candidate.name, report::build_document(*store, *results, diagnosis, {options_.full})});
+}
+
+void Run::not_read(const Candidate& candidate, const Error& error) {
+  // A folder of traces holds other things too: logs, dumps, notes.
+  if (!candidate.asked_for && error.code == ErrorCode::not_a_trace) {
+    skipped_.push_back(candidate.path);
+    last_reason_ = error.message;
+    return;
+  }
+  print_error(error.where.find(candidate.path) != std::string::npos ? error
+                                                                    : Error{error.code, error.message, candidate.path});
+  status_ = kUnreadable;
+}
+
+Result<void> Run::take(const Candidate& candidate) {
+  auto analysed = analyse(candidate);
+  if (!analysed) {
+    if (analysed.error().code == ErrorCode::cancelled) return analysed.error();
+    not_read(candidate, analysed.error());
+    return {};
+  }
+  if (!*analysed) return {};
+  lost_data_ = lost_data_ || lost_data((*analysed)->document);
+  if (!first_ && overview_.empty()) {
+    first_ = std::move(**analysed);
+    return {};
+  }
+  if (first_) {
+    const Analysed first = std::move(*std::exchange(first_, std::nullopt));
+    if (auto written = write_to_own_folder(first); !written) return written;
+  }
+  return write_to_own_folder(**analysed);
+}
+
+Result<std::vector<std::string>> Run::write(const Analysed& analysed, const fs::path& folder) {
+  report::WriterOptions writer_options;
+  writer_options.language = options_.language;
+  std::vector<std::string> contents;
+  std::vector<std::string> paths;
+  for (const report::WriterDescriptor* writer : options_.writers) {
+    if (writer->file_name.empty()) continue;
+    contents.push_back(writer->write(analysed.document, writer_options));
+    paths.push_back((folder / writer->file_name).string());
+  }
+  std::vector<OutputFile> files;
+  for (std::size_t i = 0; i < paths.size(); ++i) files.push_back({paths[i], contents[i]});
+  if (auto written = write_files(files, interrupted); !written) return written.error();
+  return paths;
+}
+
+Result<void> Run::write_to_own_folder(const Analysed& analysed) {
+  auto files = write(analysed, base_folder() / analysed.name);
+  if (!files) return files.error();
+  overview_.push_back(overview_row(analysed.name, analysed.document, options_.language));
+  return {};
+}
+
+Result<void> Run::finish() {
+  if (!skipped_.empty() && !options_.quiet && (first_ || !overview_.empty())) {
+    print_warning(fmt::format("{} in the folder left out: no trace ({}{})", count_of(skipped_.size(), "file"),
+                              skipped_.front(), skipped_.size() > 1 ? ", ..." : ""));
+  }
+  if (!overview_.empty()) {
+    if (prints()) {
+      const std::string text = overview_text(overview_, base_folder().string(), terminal_columns());
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    }
+    return {};
+  }
+  if (!first_) {
+    if (status_ != kDone) return {};  // the errors are said already
+    if (options_.import.rank && skipped_.empty()) {
+      return Error{ErrorCode::not_found, fmt::format("none of the traces is of rank {}", *options_.import.rank), ""};
+    }
+    return Error{ErrorCode::not_a_trace,
+                 fmt::format("none of the {} is a trace; the last answer was: {}", count_of(skipped_.size(), "file"),
+                             last_reason_),
+                 options_.paths.front()};
+  }
+  auto files = write(*first_, options_.output.empty() ? base_folder() / first_->name : base_folder());
+  if (!files) return files.error();
+  if (!prints()) return {};
+  report::WriterOptions writer_options;
+  writer_options.language = options_.language;
+  writer_options.colour = colour_wanted(options_.no_colour);
+  writer_options.columns = terminal_columns();
+  writer_options.files = std::move(*files);
+  for (const report::WriterDescriptor* writer : options_.writers) {
+    if (!writer->file_name.empty()) continue;
+    const std::string text = writer->write(first_->document, writer_options);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  return {};
+}
+
+}  // namespace
+
+int analyze(const AnalyzeOptions& options) { return Run(options).run(); }
+
+}  // namespace accel::cli

@@ -1,0 +1,137 @@
+// accel-profiler analyze: its options.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <utility>
+
+#include "cli/analyze/options.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/interrupt.h"
+#include "cli/ranges.h"
+
+namespace accel::cli {
+namespace {
+
+// A check without a line of its own in the help.
+CLI::Validator quiet(CLI::Validator check) { return check.description(""); }
+
+// As typed; turned into AnalyzeOptions before the work begins.
+struct Typed {
+  AnalyzeOptions options;
+  std::string steps;
+  std::string time;
+  std::string language = "en";
+  std::vector<std::string> formats;
+};
+
+Result<void> set_ranges(Typed& typed) {
+  ImportOptions& import = typed.options.import;
+  if (!typed.steps.empty()) {
+    const auto steps = parse_steps(typed.steps);
+    if (!steps) return Error{ErrorCode::invalid_argument, steps.error().message, "--steps"};
+    import.first_step = steps->first;
+    import.last_step = steps->last;
+  }
+  if (!typed.time.empty()) {
+    const auto times = parse_times(typed.time);
+    if (!times) return Error{ErrorCode::invalid_argument, times.error().message, "--time"};
+    import.from_ns = times->first;
+    import.to_ns = times->last;
+  }
+  return {};
+}
+
+Result<void> set_writers(Typed& typed) {
+  if (typed.formats.empty()) {
+    for (const report::WriterDescriptor& writer : report::writers()) typed.options.writers.push_back(&writer);
+    return {};
+  }
+  for (const std::string& format : typed.formats) {
+    const report::WriterDescriptor* writer = report::find_writer(format);
+    if (writer == nullptr) {
+      std::string known;
+      for (const report::WriterDescriptor& one : report::writers()) {
+        known += (known.empty() ? "" : ", ") + std::string(one.alias.empty() ? one.id : one.alias);
+      }
+      return Error{ErrorCode::invalid_argument, fmt::format("'{}' is no format; there are: {}", format, known),
+                   "--format"};
+    }
+    typed.options.writers.push_back(writer);
+  }
+  return {};
+}
+
+int run(Typed& typed) {
+  for (const auto set : {set_ranges, set_writers}) {
+    if (const auto result = set(typed); !result) {
+      print_error(result.error());
+      return kUsage;
+    }
+  }
+  typed.options.language = report::parse_language(typed.language).value_or(report::Language::english);
+  typed.options.analysis.threads = typed.options.import.threads;
+  install_interrupt_handlers();
+  return analyze(typed.options);
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto typed = std::make_shared<Typed>();
+  AnalyzeOptions& options = typed->options;
+  app.add_option("PATH", options.paths, "a trace, a folder of traces, or - for standard input")
+      ->required()
+      ->type_name("");
+  app.add_option("-o,--output", options.output,
+                 fmt::format("folder for the report [{}/NAME of the trace]", kDefaultFolder))
+      ->type_name("DIR");
+  app.add_option("--format", typed->formats, "what to make, comma-separated: json, md, terminal [all]")
+      ->delimiter(',')
+      ->type_name("LIST");
+  app.add_option("--steps", typed->steps, "only these steps, by number: 3:8, 3:, :8 or 5")->type_name("A:B");
+  app.add_option("--time", typed->time, "only this stretch, from the start of the trace: 1.5s:2s, 200ms:")
+      ->type_name("A:B");
+  app.add_option_function<std::int64_t>(
+         "--rank", [typed](const std::int64_t& rank) { typed->options.import.rank = rank; },
+         "one trace: it is of this rank; several: only that of this rank")
+      ->check(quiet(CLI::NonNegativeNumber))
+      ->type_name("N");
+  app.add_option("--step-annotation", options.analysis.step_annotation,
+                 "the user range that marks a step, instead of ProfilerStep#N")
+      ->type_name("NAME");
+  app.add_option("--health-kernel-share", options.analysis.health_kernel_share,
+                 "kernel share of a step that is still healthy [0.85]")
+      ->check(quiet(CLI::Range(0.0, 1.0)))
+      ->type_name("SHARE");
+  app.add_option("--health-idle-share", options.analysis.health_idle_share,
+                 "idle share of a step that is still healthy [0.2]")
+      ->check(quiet(CLI::Range(0.0, 1.0)))
+      ->type_name("SHARE");
+  app.add_option("--threads", options.import.threads, "threads to use [one per core]")
+      ->check(quiet(CLI::Range(0U, 1024U)))
+      ->type_name("N");
+  app.add_option("--lang", typed->language, "language of the readable reports: en or zh [en]")
+      ->check(quiet(CLI::IsMember({"en", "zh"})))
+      ->type_name("LANG");
+  app.add_flag("--full", options.full, "cut no list in the report");
+  app.add_flag("--strict", options.strict, "exit status 4 when something recorded is missing from a trace");
+  app.add_flag("--quiet", options.quiet, "print errors only; write the files");
+  app.add_flag("--no-color", options.no_colour, "no colours on the terminal (NO_COLOR works too)");
+  return [typed] { return run(*typed); };
+}
+
+}  // namespace
+
+extern const CommandDescriptor analyze_command;
+const CommandDescriptor analyze_command = {
+    "analyze",
+    "find out why a recorded training job is slow, and what to change",
+    "找出训练任务慢在何处以及如何修改",
+    "  accel-profiler analyze trace.json.gz\n"
+    "  accel-profiler analyze trace.json.gz -o report --steps 3:8\n"
+    "  accel-profiler analyze traces/ --format json --quiet\n"
+    "  zcat trace.json.gz | accel-profiler analyze - --format terminal\n",
+    declare,
+};
+
+}  // namespace accel::cli

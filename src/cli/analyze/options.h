@@ -1,0 +1,31 @@
+// The options of `accel-profiler analyze`. Filled once by the command line, then constant.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "ingest/importer.h"
+#include "report/labels.h"
+#include "report/writer.h"
+
+namespace accel::cli {
+
+struct AnalyzeOptions {
+  std::vector<std::string> paths;
+  std::string output;  // empty: kDefaultFolder/NAME
+  ImportOptions import;
+  AnalysisOptions analysis;
+  std::vector<const report::WriterDescriptor*> writers;
+  report::Language language = report::Language::english;
+  bool full = false;
+  bool quiet = false;
+  bool no_colour = false;
+  bool strict = false;
+};
+
+inline constexpr const char* kDefaultFolder = "accel-report";
+
+int analyze(const AnalyzeOptions& options);
+
+}  // namespace accel::cli

@@ -1,0 +1,24 @@
+// The table that stands for the terminal report when several traces were analysed. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/document.h"
+#include "report/labels.h"
+
+namespace accel::cli {
+
+struct OverviewRow {
+  std::string name;
+  std::string rank;
+  std::string undisturbed;
+  std::string measured;
+  std::string limited_by;
+  std::string finding;  // title of the first one
+};
+
+OverviewRow overview_row(const std::string& name, const report::Document& document, report::Language language);
+std::string overview_text(const std::vector<OverviewRow>& rows, const std::string& folder, std::size_t columns);
+
+}  // namespace accel::cli

@@ -1,0 +1,107 @@
+#include "cli/find_traces.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "ingest/importer.h"
+
+namespace accel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How a file is stored, not what it is.
+constexpr std::array<std::string_view, 10> kSuffixes = {
+    ".pt.trace.json", ".trace.json", ".json", ".gz", ".zst", ".zip", ".tar", ".tgz", ".sqlite", ".pftrace"};
+constexpr std::array<std::string_view, 3> kPacked = {".zip", ".tar.gz", ".tgz"};
+
+bool may_be_trace(const std::string& file_name) {
+  const auto ends = [&](std::string_view suffix) { return file_name.ends_with(suffix); };
+  if (std::any_of(kPacked.begin(), kPacked.end(), ends)) return true;
+  for (const ImporterDescriptor* importer : importers()) {
+    std::string_view list = importer->extensions;
+    while (!list.empty()) {
+      const std::size_t blank = list.find(' ');
+      const std::string_view extension = list.substr(0, blank);
+      if (!extension.empty() && ends(extension)) return true;
+      list.remove_prefix(blank == std::string_view::npos ? list.size() : blank + 1);
+    }
+  }
+  return false;
+}
+
+Result<void> search(const std::string& folder, std::vector<Candidate>& found) {
+  std::error_code error;
+  std::vector<std::string> files;
+  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
+  if (error) return Error{ErrorCode::io, "the folder cannot be read: " + error.message(), folder};
+  for (; it != fs::recursive_directory_iterator(); it.increment(error)) {
+    if (error) return Error{ErrorCode::io, "the folder cannot be read: " + error.message(), folder};
+    const std::string name = it->path().filename().string();
+    std::error_code ignored;
+    if (name.starts_with(".")) {
+      if (it->is_directory(ignored)) it.disable_recursion_pending();
+      continue;
+    }
+    if (it->is_regular_file(ignored) && may_be_trace(name)) files.push_back(it->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  for (std::string& file : files) found.push_back({std::move(file), "", false});
+  return {};
+}
+
+// A second report of one name becomes name-2.
+void name_all(std::vector<Candidate>& candidates) {
+  std::set<std::string> taken;
+  for (Candidate& candidate : candidates) {
+    const std::string name = report_name(candidate.path);
+    candidate.name = name;
+    for (int number = 2; !taken.insert(candidate.name).second; ++number)
+      candidate.name = name + "-" + std::to_string(number);
+  }
+}
+
+}  // namespace
+
+std::string report_name(const std::string& path) {
+  if (path == "-") return "stdin";
+  std::string name = fs::path(path).filename().string();
+  for (bool again = true; again;) {
+    again = false;
+    for (const std::string_view suffix : kSuffixes) {
+      if (name.size() > suffix.size() && name.ends_with(suffix)) {
+        name.resize(name.size() - suffix.size());
+        again = true;
+      }
+    }
+  }
+  return name.empty() || name == "." || name == ".." ? "trace" : name;
+}
+
+Result<std::vector<Candidate>> find_traces(const std::vector<std::string>& paths) {
+  std::vector<Candidate> candidates;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (path != "-" && !fs::exists(path, error)) {
+      return Error{ErrorCode::not_found, error ? error.message() : "there is no such file or folder", path};
+    }
+    if (path != "-" && fs::is_directory(path, error)) {
+      const std::size_t before = candidates.size();
+      if (auto searched = search(path, candidates); !searched) return searched.error();
+      if (candidates.size() == before) {
+        return Error{ErrorCode::not_a_trace, "the folder holds no file that looks like a trace (.json, .json.gz, ...)",
+                     path};
+      }
+    } else {
+      candidates.push_back({path, "", true});
+    }
+  }
+  name_all(candidates);
+  return candidates;
+}
+
+}  // namespace accel::cli
