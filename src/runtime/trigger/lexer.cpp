@@ -24,7 +24,7 @@ double scaled(long double mantissa, int exponent) {
 }  // namespace
 
 Token Lexer::make(TokenKind kind, std::size_t from) const {
-  return {kind, text_.substr(from, at_ - from), 0, static_cast<std::uint32_t>(from + 1)};
+  return {kind, std::string_view(text_.data() + from, at_ - from), 0, static_cast<std::uint32_t>(from + 1)};
 }
 
 Token Lexer::next() {
@@ -42,7 +42,7 @@ Token Lexer::next() {
     while (at_ < text_.size() && (is_name_start(text_[at_]) || is_digit(text_[at_]))) ++at_;
     return make(TokenKind::name, from);
   }
-  const std::string_view pair = text_.substr(at_, 2);
+  const std::string_view pair(text_.data() + at_, text_.size() - at_ < 2 ? 1 : 2);
   for (const std::string_view known : {"<=", ">=", "==", "!=", "=>"}) {
     if (pair == known) {
       at_ += 2;
@@ -108,7 +108,8 @@ Token Lexer::string() {
   if (at_ == text_.size() || text_[at_] != quote) return make(TokenKind::bad, from);
   ++at_;
   Token token = make(TokenKind::string, from);
-  token.text = token.text.substr(1, token.text.size() - 2);
+  token.text.remove_prefix(1);
+  token.text.remove_suffix(1);
   return token;
 }
 

@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view text) {
 std::string_view RuleFile::take_line() {
   const std::size_t from = at_;
   while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-  const std::string_view line = text_.substr(from, at_ - from);
+  const std::string_view line(text_.data() + from, at_ - from);  // substr may throw, which needs the C++ runtime
   if (at_ < text_.size()) ++at_;
   ++line_;
   return line;

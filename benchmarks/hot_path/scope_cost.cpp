@@ -1,0 +1,137 @@
+// What a scope costs: with no window open, with one open, and against pairs of plain clock reads in the same run.
+// Proves first that the scopes of a window arrive, then prints p50 and p99 over blocks, and of single scopes. Also the
+// cost of a step mark while IDLE.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "accel/profiler/runtime.h"
+#include "runtime/buffer/clock.h"
+
+namespace {
+
+using accel::profiler::Name;
+using accel::profiler::Options;
+using accel::profiler::Runtime;
+using accel::profiler::Schedule;
+using accel::profiler::Scope;
+
+constexpr int kBlock = 200;  // scopes timed together: the timer's own cost vanishes
+constexpr int kBlocks = 20000;
+
+std::int64_t now_ns() { return accel::runtime::monotonic_ns(); }
+
+struct Figures {
+  double p50;
+  double p99;
+};
+
+Figures figures(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  return {values[values.size() / 2], values[values.size() * 99 / 100]};
+}
+
+// Per call, over blocks.
+template <typename Call>
+Figures blocks(Call&& call, int pause_every = 0) {
+  std::vector<double> costs;
+  for (int b = 0; b < kBlocks; ++b) {
+    const std::int64_t start = now_ns();
+    for (int i = 0; i < kBlock; ++i) call();
+    costs.push_back(static_cast<double>(now_ns() - start) / kBlock);
+    // The rings are emptied every 10 ms: leave room, as training does.
+    if (pause_every > 0 && b % pause_every == 0) ::usleep(12000);
+  }
+  return figures(costs);
+}
+
+// Each call alone, less what an empty measurement takes.
+template <typename Call>
+Figures singles(Call&& call, int pause_every = 0) {
+  std::vector<double> costs;
+  const double ns_per_tick = 1e9 / accel::runtime::ticks_per_second();
+  for (int i = 0; i < 200000; ++i) {
+    const std::uint64_t start = accel::runtime::ticks();
+    call();
+    costs.push_back(static_cast<double>(accel::runtime::ticks() - start) * ns_per_tick);
+    if (pause_every > 0 && i % pause_every == 0) ::usleep(12000);
+  }
+  return figures(costs);
+}
+
+void show(const char* what, Figures f) { std::printf("%-46s p50 %6.1f ns   p99 %6.1f ns\n", what, f.p50, f.p99); }
+
+}  // namespace
+
+int main() {
+  char folder[] = "/tmp/accel-scope-cost-XXXXXX";
+  if (::mkdtemp(folder) == nullptr) return 1;
+  Options options;
+  options.output = folder;
+  options.flags = ACCEL_NO_SIGNAL | ACCEL_NO_SOCKET;
+  options.max_capture_bytes = std::uint64_t{8} << 30;
+  options.max_capture_seconds = 600;
+  accel::runtime::choose_clock();
+  if (Runtime::enable(options) != ACCEL_OK) return 1;
+  const Name name("work");
+  ::usleep(20000);
+
+  timespec t;
+  volatile std::uint64_t sink = 0;
+  const Figures clock_pair = blocks([&] {
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
+  });
+  const Figures tick_pair = blocks([&] {
+    sink = accel::runtime::ticks();
+    sink = accel::runtime::ticks();
+  });
+  show("two clock_gettime(CLOCK_MONOTONIC)", clock_pair);
+  show("two reads of the recording's clock", tick_pair);
+  const Figures empty = blocks([&] { __asm__ volatile("" ::: "memory"); });
+  show("empty loop", empty);
+  const Figures idle = blocks([&] { const Scope scope(name); });
+  show("scope, no window open", idle);
+  show("step mark, IDLE", blocks([] { Runtime::step(); }));
+
+  Schedule schedule;
+  schedule.warmup = 0;
+  schedule.steady_wait = 0;
+  schedule.active = 1000000;
+  Runtime::capture(schedule);
+  while (Runtime::state() != ACCEL_STATE_ACTIVE) {
+    Runtime::step();
+    ::usleep(1000);
+  }
+  const Figures active = blocks([&] { const Scope scope(name); }, 20);
+  show("scope, window open", active);
+  const Figures single_pair = singles([&] {
+    sink = accel::runtime::ticks();
+    sink = accel::runtime::ticks();
+  });
+  const Figures single = singles([&] { const Scope scope(name); }, 4000);
+  show("one pair of reads, measured alone", single_pair);
+  show("one scope, window open, measured alone", single);
+  Runtime::stop();
+  Runtime::wait(60000);
+  const std::string path = Runtime::newest_capture();
+  const std::uintmax_t bytes = path.empty() ? 0 : std::filesystem::file_size(path);
+  Runtime::disable();
+  Runtime::wait(10000);
+  std::filesystem::remove_all(folder);
+  if (bytes < 1000000) {
+    std::fprintf(stderr, "the window did not arrive: %ju bytes\n", bytes);
+    return 1;
+  }
+  std::printf("window open: %.1f ns above two clock reads (requirement: 20); p99 of one scope %.1f ns (200)\n",
+              active.p50 - tick_pair.p50, single.p99);
+  std::printf("no window: %.2f ns above an empty loop (requirement: 3)\n", idle.p50 - empty.p50);
+  return 0;
+}

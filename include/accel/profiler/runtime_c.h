@@ -1,0 +1,225 @@
+/* accel-profiler: the runtime SDK, C ABI version 1.
+ *
+ * A recorder that sleeps inside a training process and is woken by a rule, a signal, a command or a call. There is one
+ * in a process. It never prints, throws, aborts, exits or blocks in the host; what it has to say is an error code here
+ * or a note in its files.
+ *
+ *     accel_options options = ACCEL_OPTIONS_INIT;
+ *     accel_enable(&options);
+ *     accel_rule_add("p50(step_time_ms, 20) > 1.15 * baseline_step_ms", NULL);
+ *     for (...) {
+ *       accel_scope load = accel_scope_begin(name_of_load);
+ *       ...
+ *       accel_scope_end(load);
+ *       accel_step(NULL);
+ *     }
+ *
+ * Threads: scopes, names, arguments, numbers and marks from any thread. accel_step from one thread at a time. enable,
+ * disable, rules and captures from any thread, one call at a time (they take a lock). Nothing here may be called in a
+ * signal handler. After fork() the child records nothing and every call in it returns ACCEL_DISABLED.
+ *
+ * Environment: ACCEL_PROFILER_DISABLE=1 turns everything off. ACCEL_PROFILER_OUTPUT and ACCEL_PROFILER_RULES (a file)
+ * are used where the options leave them open.
+ */
+#ifndef ACCEL_PROFILER_RUNTIME_C_H
+#define ACCEL_PROFILER_RUNTIME_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ACCEL_RUNTIME_ABI_VERSION 1
+
+#if defined(__GNUC__)
+#define ACCEL_RUNTIME_API __attribute__((visibility("default")))
+#define ACCEL_RUNTIME_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#define ACCEL_RUNTIME_API
+#define ACCEL_RUNTIME_UNLIKELY(x) (x)
+#endif
+
+typedef enum accel_status {
+  ACCEL_OK = 0,
+  ACCEL_DISABLED = 1,         /* switched off by the environment, not enabled, or the child of a fork */
+  ACCEL_BUSY = 2,             /* a window is open, or another copy of the library has this process */
+  ACCEL_INVALID_ARGUMENT = 3, /* null, out of range, or a rule that does not parse */
+  ACCEL_NO_RESOURCES = 4,     /* memory, threads, descriptors, or a table is full */
+  ACCEL_TIMED_OUT = 5
+} accel_status;
+
+typedef enum accel_state {
+  ACCEL_STATE_OFF = 0,
+  ACCEL_STATE_IDLE = 1,
+  ACCEL_STATE_WATCHING = 2,
+  ACCEL_STATE_ARMED = 3,
+  ACCEL_STATE_ACTIVE = 4,
+  ACCEL_STATE_DRAINING = 5
+} accel_state;
+
+/* Which version of this header the library implements; compare with ACCEL_RUNTIME_ABI_VERSION. Costs nothing. */
+ACCEL_RUNTIME_API uint32_t accel_runtime_abi_version(void);
+
+/* ---- switching on and off ---- */
+
+enum {
+  ACCEL_NO_SIGNAL = 1,   /* leave SIGUSR1 alone (it is only ever taken while its disposition is the default) */
+  ACCEL_NO_SOCKET = 2,   /* no control socket */
+  ACCEL_FORCE_SIGNAL = 4 /* take a free SIGUSR1 under Slurm too, which uses it to requeue jobs */
+};
+
+typedef struct accel_options {
+  uint32_t struct_size;    /* sizeof(accel_options) of the caller */
+  uint32_t flags;          /* ACCEL_NO_SIGNAL, ... */
+  const char* output;      /* folder of captures, made when needed; NULL: $ACCEL_PROFILER_OUTPUT, else accel-captures */
+  int32_t rank;            /* -1: $RANK, $SLURM_PROCID or $OMPI_COMM_WORLD_RANK where set */
+  int32_t world_size;      /* -1: $WORLD_SIZE, $SLURM_NTASKS or $OMPI_COMM_WORLD_SIZE where set */
+  uint64_t max_ring_bytes; /* of all threads together, 0: 64 MiB. Address space; pages only while a window is open */
+  uint64_t max_capture_bytes;   /* a window ends when its file has this size, 0: 1 GiB */
+  uint32_t max_capture_seconds; /* a window ends after this time, 0: 60 */
+} accel_options;
+
+#define ACCEL_OPTIONS_INIT {sizeof(accel_options), 0, NULL, -1, -1, 0, 0, 0}
+
+/* Goes to IDLE: one thread asleep in poll, under 1 KB of state, nothing recorded. NULL: the defaults. About 100 us.
+ * ACCEL_BUSY: another copy of the library is on in this process. */
+ACCEL_RUNTIME_API accel_status accel_enable(const accel_options* options);
+/* Goes to OFF; an open window is closed and written in the background (accel_wait waits for it). About 10 us. */
+ACCEL_RUNTIME_API accel_status accel_disable(void);
+/* Costs nothing. */
+ACCEL_RUNTIME_API accel_state accel_runtime_state(void);
+/* Waits until no window is armed, open or being written. The only call that waits; for the end of a program. */
+ACCEL_RUNTIME_API accel_status accel_wait(uint32_t timeout_ms);
+
+/* ---- steps ---- */
+
+typedef struct accel_step_info {
+  uint32_t struct_size; /* sizeof(accel_step_info) of the caller */
+  uint32_t reserved;
+  double loss;            /* NaN: not known */
+  double samples;         /* of this step; NaN: not known */
+  int64_t loader_wait_ns; /* time of the step spent waiting for data; negative: not known */
+  int64_t epoch;          /* negative: not known */
+} accel_step_info;
+
+#define ACCEL_STEP_INFO_INIT {sizeof(accel_step_info), 0, __builtin_nan(""), __builtin_nan(""), -1, -1}
+
+/* The end of a step, which is the beginning of the next. Windows open and close here and nowhere else; rules are looked
+ * at here. NULL: nothing is known about the step. IDLE: below 50 ns. WATCHING: 2 us for 20 rules. */
+ACCEL_RUNTIME_API accel_status accel_step(const accel_step_info* info);
+
+/* ---- scopes ---- */
+
+/* 1 while a window is open. Read it with accel_is_active(). */
+ACCEL_RUNTIME_API extern uint32_t accel_runtime_active;
+
+typedef uint32_t accel_name; /* 0: none */
+typedef uint32_t accel_args; /* 0: none */
+
+typedef struct accel_scope {
+  uint64_t begin; /* 0: nothing is recorded */
+  uint32_t name;
+  uint32_t depth;
+} accel_scope;
+
+#define ACCEL_NO_BYTES UINT64_MAX
+
+/* A number for a category ("op", "data_loading", "communication", ... or your own; NULL: "annotation") and a name,
+ * valid for the life of the process. Under a microsecond, with a lock: call it once per name. Never 0. */
+ACCEL_RUNTIME_API accel_name accel_name_of(const char* category, const char* name);
+/* A number for a shape (JSON text such as "[[64, 1024]]") and a type. 0 while no window is open. The last 1,000
+ * distinct ones are remembered: ask again per call, not once. About 100 ns, with a lock. */
+ACCEL_RUNTIME_API accel_args accel_args_of(const char* shape, const char* dtype);
+
+ACCEL_RUNTIME_API accel_scope accel_scope_begin_active(accel_name name);
+ACCEL_RUNTIME_API void accel_scope_end_active(accel_scope scope, accel_args args, uint64_t bytes);
+
+/* One load and one branch. */
+static inline int accel_is_active(void) {
+#if defined(__GNUC__)
+  return ACCEL_RUNTIME_UNLIKELY(__atomic_load_n(&accel_runtime_active, __ATOMIC_RELAXED) != 0);
+#else
+  return *(const volatile uint32_t*)&accel_runtime_active != 0;
+#endif
+}
+
+/* begin and end on the same thread; ends in the order of nesting. No window open: one load and one branch each. Window
+ * open: two clock reads and at most 20 ns. A scope that is open when a window opens or closes is not in it. */
+static inline accel_scope accel_scope_begin(accel_name name) {
+  accel_scope none = {0, 0, 0};
+  return accel_is_active() ? accel_scope_begin_active(name) : none;
+}
+static inline void accel_scope_end(accel_scope scope) {
+  if (ACCEL_RUNTIME_UNLIKELY(scope.begin != 0)) accel_scope_end_active(scope, 0, ACCEL_NO_BYTES);
+}
+static inline void accel_scope_end_with(accel_scope scope, accel_args args, uint64_t bytes) {
+  if (ACCEL_RUNTIME_UNLIKELY(scope.begin != 0)) accel_scope_end_active(scope, args, bytes);
+}
+
+/* ---- numbers, marks, rules ---- */
+
+typedef uint32_t accel_number; /* ACCEL_NO_NUMBER: the table of 256 names is full, or the name is no name */
+#define ACCEL_NO_NUMBER UINT32_MAX
+
+/* The slot of a number that rules may name. Under a microsecond: call it once. */
+ACCEL_RUNTIME_API accel_number accel_number_of(const char* name);
+/* A new value. A few ns; kept only while rules are on, written to the capture only while a window is open. */
+ACCEL_RUNTIME_API accel_status accel_record(accel_number number, double value);
+/* A text at this time, in the capture that is open. Cut after 255 bytes. Under a microsecond, with a lock. */
+ACCEL_RUNTIME_API accel_status accel_mark(const char* text);
+
+typedef struct accel_rule_error {
+  uint32_t column;   /* from 1, in bytes */
+  char message[192]; /* what is wrong */
+  char remedy[192];  /* what to write instead */
+} accel_rule_error;
+
+/* A line of the trigger language (docs/formats/trigger.md); IDLE becomes WATCHING. At most 32. `error` may be NULL.
+ * About 20 us and up to 70 KB. */
+ACCEL_RUNTIME_API accel_status accel_rule_add(const char* text, accel_rule_error* error);
+/* WATCHING becomes IDLE. */
+ACCEL_RUNTIME_API accel_status accel_rules_clear(void);
+
+/* Who carries out what a rule asks for and this library cannot do itself: capture_memory_stack(), dump_stacks() and
+ * notify(target). Called on the control thread, which does nothing else meanwhile; `text` dies with the call; `global`:
+ * the rule asks for all ranks. It may call accel_capture, and neither accel_rule_add, accel_rules_clear nor
+ * accel_on_action. NULL: nobody; such actions are then left out. */
+typedef enum accel_action {
+  ACCEL_ACTION_MEMORY_STACK = 1,
+  ACCEL_ACTION_DUMP_STACKS = 2,
+  ACCEL_ACTION_NOTIFY = 3
+} accel_action;
+typedef void (*accel_action_handler)(uint32_t action, const char* text, int global, void* context);
+ACCEL_RUNTIME_API accel_status accel_on_action(accel_action_handler handler, void* context);
+
+/* ---- windows ---- */
+
+typedef struct accel_schedule {
+  uint32_t struct_size; /* sizeof(accel_schedule) of the caller */
+  uint32_t wait;        /* steps before anything is recorded */
+  uint32_t warmup;      /* steps recorded and thrown away */
+  uint32_t active;      /* steps kept, at least 1 */
+  uint32_t repeat;      /* windows, one after the other, at least 1; each is a file of its own */
+  uint32_t level;       /* 1 or 2 */
+  uint32_t steady_wait; /* wait up to so many steps more until step times spread less than 3 %; 0: do not wait, keep
+                           exactly `active` steps */
+} accel_schedule;
+
+#define ACCEL_SCHEDULE_INIT {sizeof(accel_schedule), 0, 1, 5, 1, 2, 20}
+
+/* Arms a window: it opens at a step mark. NULL: ACCEL_SCHEDULE_INIT. Steps that repeat in a cycle (gradient
+ * accumulation) are kept for at least two cycles. ACCEL_BUSY: one is armed, open or being written. About 10 us. */
+ACCEL_RUNTIME_API accel_status accel_capture(const accel_schedule* schedule);
+/* Closes an open window now, or takes back an armed one. */
+ACCEL_RUNTIME_API accel_status accel_capture_stop(void);
+/* The path of the newest capture file, as text of at most `size` bytes with its zero. ACCEL_INVALID_ARGUMENT: none yet,
+ * or no room. */
+ACCEL_RUNTIME_API accel_status accel_capture_path(char* path, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

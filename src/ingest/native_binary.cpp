@@ -1,0 +1,346 @@
+// The native format of the runtime SDK (docs/formats/native.md) into a TraceStore: scopes become slices, step marks the
+// ranges accel::step#N, data loading the name under which the analyses know it, numbers counters.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/progress.h"
+#include "format/native_reader.h"
+#include "format/tick_clock.h"
+#include "ingest/catalog.h"
+#include "ingest/importer.h"
+#include "trace/trace_builder.h"
+
+namespace accel::native_binary {
+namespace {
+
+using format::NativeReader;
+using format::NativeRows;
+using format::NativeSummary;
+
+int sniff(std::span<const char> head, std::string_view /*path*/) { return NativeReader::sniff(head) ? 100 : 0; }
+
+std::int64_t number_of(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : kNotRecorded;
+}
+
+SliceKind kind_of(std::string_view category) {
+  if (category == "op") return SliceKind::op;
+  if (category == "frame") return SliceKind::frame;
+  return SliceKind::annotation;
+}
+
+// Rows arrive table by table; times stay ticks until the last pair of clocks is known.
+class Import {
+ public:
+  explicit Import(TraceBuilder& builder) : builder_(builder) {}
+
+  bool take(const NativeRows& rows) {
+    const std::string_view table = rows.table();
+    if (table == "scope") scopes(rows);
+    if (table == "step") steps(rows);
+    if (table == "counter") counters(rows);
+    if (table == "name") names(rows);
+    if (table == "args") args(rows);
+    if (table == "clock") clocks(rows);
+    if (table == "thread") threads(rows);
+    if (table == "meta") meta(rows);
+    if (table == "counter_info") counter_infos(rows);
+    if (table == "mark") marks(rows);
+    if (table == "note") notes(rows);
+    if (table == "window") windows(rows);
+    return true;
+  }
+
+  void finish(const NativeSummary& summary, ByteSource& source, const ImportOptions& options) {
+    settle_process(summary, options);
+    settle_times();
+    InputInfo& input = builder_.input();
+    input.path = source.name();
+    input.format = "native_binary";
+    input.bytes = source.total_bytes();
+    input.text_bytes = summary.bytes;
+    settle_notes(summary, source);
+    batch_.events = batch_.slices.size() + batch_.counters.size();
+    builder_.commit(batch_, 0);
+  }
+
+ private:
+  struct Name {
+    StringId text;
+    SliceKind kind;
+  };
+
+  void names(const NativeRows& rows);
+  void args(const NativeRows& rows);
+  void clocks(const NativeRows& rows);
+  void threads(const NativeRows& rows);
+  void meta(const NativeRows& rows);
+  void scopes(const NativeRows& rows);
+  void steps(const NativeRows& rows);
+  void counter_infos(const NativeRows& rows);
+  void counters(const NativeRows& rows);
+  void marks(const NativeRows& rows);
+  void notes(const NativeRows& rows);
+  void windows(const NativeRows& rows);
+  ThreadIndex thread_of(std::uint64_t number);
+  ThreadIndex thread_of_tid(std::int64_t tid);
+  void settle_process(const NativeSummary& summary, const ImportOptions& options);
+  void settle_times();
+  void settle_notes(const NativeSummary& summary, const ByteSource& source);
+  void add_slice(std::uint64_t begin, std::uint64_t end, const Name& name, ThreadIndex thread, ArgsId arguments);
+
+  TraceBuilder& builder_;
+  TraceBatch batch_;
+  std::unordered_map<std::uint64_t, Name> names_;
+  std::unordered_map<std::uint64_t, ArgsId> args_;
+  std::unordered_map<std::uint64_t, std::int64_t> tids_;  // thread number -> tid
+  std::unordered_map<std::uint64_t, StringId> counter_names_;
+  std::vector<format::TickClock::Pair> pairs_;
+  std::int64_t pid_ = kNotRecorded;
+  std::int64_t marking_tid_ = kNotRecorded;
+  std::uint64_t tick_hz_ = 0;
+  std::uint64_t window_begin_ = format::kNoU64;
+  std::uint64_t window_end_ = format::kNoU64;
+};
+
+void Import::names(const NativeRows& rows) {
+  const auto id = rows.column("id");
+  const auto category = rows.column("category");
+  const auto name = rows.column("name");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    // Waits for data bear the name under which every analysis knows them.
+    const bool loading = category.text(row) == "data_loading";
+    const StringId text = loading ? batch_.intern("enumerate(DataLoader)#" + std::string(name.text(row)) + ".__next__")
+                                  : batch_.intern(name.text(row));
+    names_[id.u64(row)] = {text, kind_of(category.text(row))};
+  }
+}
+
+void Import::args(const NativeRows& rows) {
+  const auto id = rows.column("id");
+  const auto shape = rows.column("shape");
+  const auto dtype = rows.column("dtype");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    args_[id.u64(row)] =
+        batch_.add_op_args({batch_.intern(shape.text(row)), batch_.intern(dtype.text(row)), StringId(0), StringId(0)});
+  }
+}
+
+void Import::clocks(const NativeRows& rows) {
+  const auto ticks = rows.column("ticks");
+  const auto realtime = rows.column("realtime_ns");
+  const auto monotonic = rows.column("monotonic_ns");
+  for (std::uint32_t row = 0; row < rows.size(); ++row)
+    pairs_.push_back({ticks.u64(row), realtime.i64(row), monotonic.i64(row), 0});
+}
+
+void Import::threads(const NativeRows& rows) {
+  const auto thread = rows.column("thread");
+  const auto tid = rows.column("tid");
+  const auto name = rows.column("name");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    tids_[thread.u64(row)] = tid.i64(row);
+    if (!name.text(row).empty()) builder_.set_thread_name(pid_, tid.i64(row), name.text(row));
+  }
+}
+
+void Import::meta(const NativeRows& rows) {
+  const auto key = rows.column("key");
+  const auto value = rows.column("value");
+  ProcessInfo& process = builder_.process();
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    const std::string_view name = key.text(row);
+    const std::int64_t number = number_of(value.text(row));
+    if (name == "pid") pid_ = number;
+    if (name == "host") process.host = value.text(row);
+    if (name == "rank" && number >= 0) process.rank = number;
+    if (name == "world_size" && number > 0) process.world_size = number;
+    if (name == "tick_hz" && number > 0) tick_hz_ = static_cast<std::uint64_t>(number);
+    if (name == "recorder") {
+      process.versions["recorder"] = value.text(row);
+    } else {
+      process.options[std::string(name)] = value.text(row);
+    }
+  }
+}
+
+ThreadIndex Import::thread_of_tid(std::int64_t tid) { return batch_.add_thread(pid_, tid, StringId(0), StringId(0)); }
+
+ThreadIndex Import::thread_of(std::uint64_t number) {
+  const auto known = tids_.find(number);
+  return thread_of_tid(known != tids_.end() ? known->second : static_cast<std::int64_t>(number & 0xffffffff));
+}
+
+void Import::add_slice(std::uint64_t begin, std::uint64_t end, const Name& name, ThreadIndex thread, ArgsId arguments) {
+  SliceRow slice;
+  slice.start_ns = static_cast<std::int64_t>(begin);  // ticks until settle_times
+  slice.dur_ns = end == format::kNoU64 || end < begin ? -1 : static_cast<std::int64_t>(end);
+  slice.name = name.text;
+  slice.thread = thread;
+  slice.kind = name.kind;
+  const OpDetailRow detail{kNotRecorded, kNotRecorded, arguments, kNotRecorded32};
+  batch_.add_slice(slice, arguments.valid() ? &detail : nullptr);
+}
+
+void Import::scopes(const NativeRows& rows) {
+  const auto begin = rows.column("begin");
+  const auto end = rows.column("end");
+  const auto name = rows.column("name");
+  const auto arguments = rows.column("args");
+  const auto thread = rows.column("thread");
+  std::uint64_t last_thread = format::kNoU64;
+  ThreadIndex index;
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    if (!index.valid() || thread.u64(row) != last_thread) index = thread_of(last_thread = thread.u64(row));
+    auto known = names_.find(name.u64(row));
+    if (known == names_.end())
+      known = names_.emplace(name.u64(row), Name{batch_.intern("(name lost)"), SliceKind::annotation}).first;
+    const auto shape = args_.find(arguments.u64(row));
+    add_slice(begin.u64(row), end.u64(row), known->second, index, shape == args_.end() ? ArgsId() : shape->second);
+  }
+}
+
+void Import::steps(const NativeRows& rows) {
+  const auto step = rows.column("step");
+  const auto begin = rows.column("begin");
+  const auto end = rows.column("end");
+  const auto tid = rows.column("tid");
+  const auto loss = rows.column("loss");
+  const auto wait = rows.column("loader_wait_ns");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    if (tid.i64(row) != kNotRecorded) marking_tid_ = tid.i64(row);
+    const Name name{batch_.intern("accel::step#" + std::to_string(step.i64(row))), SliceKind::annotation};
+    add_slice(begin.u64(row), end.u64(row), name, thread_of_tid(marking_tid_), ArgsId());
+    const auto at = static_cast<std::int64_t>(end.u64(row));
+    if (!std::isnan(loss.f64(row))) batch_.counters.push({at, loss.f64(row), batch_.intern("loss")});
+    if (wait.i64(row) != kNotRecorded)
+      batch_.counters.push({at, static_cast<double>(wait.i64(row)) * 1e-6, batch_.intern("dataloader_wait_ms")});
+  }
+}
+
+void Import::counter_infos(const NativeRows& rows) {
+  const auto id = rows.column("id");
+  const auto name = rows.column("name");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) counter_names_[id.u64(row)] = batch_.intern(name.text(row));
+}
+
+void Import::counters(const NativeRows& rows) {
+  const auto time = rows.column("time");
+  const auto value = rows.column("value");
+  const auto id = rows.column("id");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    const auto name = counter_names_.find(id.u64(row));
+    if (name == counter_names_.end() || std::isnan(value.f64(row)))
+      continue;  // a NaN is a sample that could not be taken
+    batch_.counters.push({static_cast<std::int64_t>(time.u64(row)), value.f64(row), name->second});
+  }
+}
+
+void Import::marks(const NativeRows& rows) {
+  const auto time = rows.column("time");
+  const auto label = rows.column("label");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    add_slice(time.u64(row), time.u64(row), {batch_.intern(label.text(row)), SliceKind::annotation},
+              thread_of_tid(marking_tid_), ArgsId());
+  }
+}
+
+// What the recorder itself found wrong, in the words of the engine; its own sentence is the detail.
+void Import::notes(const NativeRows& rows) {
+  const auto code = rows.column("code");
+  const auto count = rows.column("count");
+  const auto message = rows.column("message");
+  const auto severity = rows.column("severity");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    const std::string said(message.text(row));
+    if (code.text(row) == "hang") {
+      builder_.notes().add(NoteCode::step_incomplete, 1, "last step", said);
+    } else if (code.text(row) == "not_steady") {
+      builder_.notes().add(NoteCode::warm_up_in_window, 1, "", said);
+    } else if (severity.u64(row) == 1) {
+      builder_.notes().add(NoteCode::dropped_buffers, count.u64(row), "", said);
+    }
+  }
+}
+
+void Import::windows(const NativeRows& rows) {
+  window_begin_ = rows.column("begin").u64(0);
+  window_end_ = rows.column("end").u64(0);
+  builder_.process().options["ended_by"] = rows.column("ended_by").text(0);
+}
+
+void Import::settle_process(const NativeSummary& summary, const ImportOptions& options) {
+  ProcessInfo& process = builder_.process();
+  process.main_pid = pid_;
+  process.base_time_ns = 0;
+  process.versions["format"] = std::to_string(summary.header.major) + "." + std::to_string(summary.header.minor);
+  if (options.rank) process.rank = options.rank;
+}
+
+void Import::settle_times() {
+  const format::TickClock clock(pairs_, tick_hz_);
+  const auto to_ns = [&](std::int64_t ticks) { return clock.to_ns(static_cast<std::uint64_t>(ticks)); };
+  for (std::size_t i = 0; i < batch_.slices.size(); ++i) {
+    const std::int64_t start = to_ns(batch_.slices.start_ns[i]);
+    const std::int64_t end = batch_.slices.dur_ns[i];
+    batch_.slices.start_ns[i] = start;
+    batch_.slices.dur_ns[i] = end < 0 ? 0 : std::max<std::int64_t>(0, to_ns(end) - start);
+    if (end < 0) batch_.slices.flags[i] |= kSliceUnfinished;
+  }
+  for (std::int64_t& time : batch_.counters.time_ns) time = to_ns(time);
+  if (window_begin_ != format::kNoU64 && window_end_ != format::kNoU64) {
+    builder_.process().recorded = Interval{clock.to_ns(window_begin_), clock.to_ns(window_end_)};
+  }
+  if (pairs_.empty()) builder_.notes().add(NoteCode::no_time_base);
+}
+
+void Import::settle_notes(const NativeSummary& summary, const ByteSource& source) {
+  NoteList& list = builder_.notes();
+  const std::uint64_t whole = summary.bytes - summary.cut_bytes;
+  if (!summary.ended)
+    list.add(NoteCode::truncated, 1, "byte " + std::to_string(whole), std::to_string(summary.rows) + " rows were kept");
+  if (summary.damaged_bytes > 0 || summary.missing_chunks > 0) {
+    list.add(NoteCode::compressed_stream_cut, std::max<std::uint64_t>(1, summary.missing_chunks),
+             summary.first_damage == format::kNoU64 ? "" : "byte " + std::to_string(summary.first_damage),
+             std::to_string(summary.damaged_bytes) + " bytes were skipped");
+  }
+  if (summary.unknown_tables > 0) list.add(NoteCode::unknown_event_kind, summary.unknown_tables);
+  if (!source.damage().empty()) list.add(NoteCode::compressed_stream_cut, 1, "", source.damage());
+}
+
+Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
+  TraceBuilder builder(options.threads == 0 ? 1 : options.threads);
+  Import import(builder);
+  bool cancelled = false;
+  const auto pull = [&](std::span<char> to) -> Result<std::size_t> {
+    if (options.progress != nullptr)
+      cancelled = options.progress->report("reading", source.bytes_read(), source.total_bytes());
+    return source.read(to);
+  };
+  const Result<NativeSummary> summary =
+      NativeReader::read(pull, [&](const NativeRows& rows) { return !cancelled && import.take(rows); });
+  if (!summary) {
+    Error error = summary.error();
+    error.where = error.where.empty() ? source.name() : source.name() + ", " + error.where;
+    return error;
+  }
+  import.finish(*summary, source, options);
+  Result<TraceStore> store = builder.finish();
+  if (store && store->slices.empty() && store->counters.empty()) store->notes.add(NoteCode::no_events);
+  return store;
+}
+
+}  // namespace
+
+const ImporterDescriptor kImporter = {
+    "native_binary", "accel-profiler native capture", "accel-profiler 原生采集文件", ".accel", sniff, read,
+};
+
+}  // namespace accel::native_binary

@@ -1,0 +1,144 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "format/native_writer.h"
+#include "ingest/importer.h"
+#include "unit/format/native_files.h"
+
+namespace accel {
+namespace {
+
+using format::NativeTable;
+using format::OwnedRows;
+namespace native = format::native;
+
+constexpr std::int64_t kEpoch = 1'700'000'000'000'000'000;
+
+// Ticks of 2 GHz; the first pair is at tick 0.
+class NativeImport : public testing::Test {
+ protected:
+  std::string written(bool whole = true) {
+    std::vector<char> scratch(format::NativeFile::scratch_bytes(100000));
+    const std::filesystem::path path = folder_ / "capture.accel";
+    std::filesystem::remove(path);
+    format::NativeFile file;
+    EXPECT_EQ(file.open(AT_FDCWD, path.c_str(), {}, {}, scratch.data(), scratch.size()), 0);
+    const auto append = [&](NativeTable table, auto... rows) {
+      OwnedRows buffer(table);
+      (put_row(*buffer, rows), ...);
+      EXPECT_EQ(file.append(*buffer), 0);
+    };
+    append(NativeTable::Meta, native::MetaRow{"pid", "77"}, native::MetaRow{"rank", "3"},
+           native::MetaRow{"world_size", "8"}, native::MetaRow{"host", "node1"},
+           native::MetaRow{"tick_hz", "2000000000"}, native::MetaRow{"recorder", "accel-profiler runtime"});
+    append(NativeTable::Clock, native::ClockRow{0, kEpoch, 0, 30},
+           native::ClockRow{2'000'000'000, kEpoch + 1'000'000'000, 1'000'000'000, 30});
+    append(NativeTable::Thread, native::ThreadRow{5, 78, "trainer"});
+    append(NativeTable::Name, native::NameRow{1, "op", "matmul"}, native::NameRow{2, "data_loading", "load batch"},
+           native::NameRow{3, "mine", "stage"});
+    append(NativeTable::Args, native::ArgsRow{9, "[[64, 1024]]", "bf16"});
+    append(NativeTable::CounterInfo, native::CounterInfoRow{4, "grad_norm", "", "user", 0});
+    append(NativeTable::Scope, native::ScopeRow{1100, 2100, format::kNoU64, 1, 9, 5},
+           native::ScopeRow{3000, 9000, format::kNoU64, 2, 0, 5},
+           native::ScopeRow{9500, format::kNoU64, format::kNoU64, 3, 0, 5});
+    append(NativeTable::Step, native::StepRow{41, 1000, 10000, 3000, 0.5, 64, -1, 78, 3},
+           native::StepRow{42, 10000, 20000, 3000, 0.4, 64, -1, 78, 3});
+    append(NativeTable::Counter, native::CounterRow{4000, 1.5, 4});
+    append(NativeTable::Note, native::NoteRow{1, 12, 1, "dropped_records", "rings were full", "raise it"});
+    if (whole) {
+      append(NativeTable::Window, native::WindowRow{1000, 20000, 2, 1, 2, "signal", "steps"});
+      append(NativeTable::End, native::EndRow{20000, 10, "steps"});
+    }
+    return path;
+  }
+  format::TemporaryFolder folder_;
+};
+
+TEST_F(NativeImport, scopes_become_slices_with_times_of_day_names_threads_and_shapes) {
+  const Result<TraceStore> read = import_trace(written(), {});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const TraceStore& store = *read;
+  EXPECT_EQ(store.input.format, "native_binary");
+  EXPECT_EQ(store.process.rank, 3);
+  EXPECT_EQ(store.process.world_size, 8);
+  EXPECT_EQ(store.process.host, "node1");
+  EXPECT_EQ(store.process.main_pid, 77);
+  ASSERT_EQ(store.slices.size(), 5U);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < store.slices.size(); ++i) names.emplace_back(store.text(store.slices.name[i]));
+  EXPECT_EQ(names, (std::vector<std::string>{"accel::step#41", "matmul", "enumerate(DataLoader)#load batch.__next__",
+                                             "stage", "accel::step#42"}));
+  EXPECT_EQ(store.slices.start_ns[0], kEpoch + 500);
+  EXPECT_EQ(store.slices.dur_ns[0], 4500);
+  EXPECT_EQ(store.slices.start_ns[1], kEpoch + 550);
+  EXPECT_EQ(store.slices.dur_ns[1], 500);
+  EXPECT_EQ(store.slices.kind[1], SliceKind::op);
+  EXPECT_EQ(store.slices.kind[2], SliceKind::annotation);
+  EXPECT_EQ(store.text(store.op_args.dims[store.op_details.args[store.slices.detail[1].value].value]), "[[64, 1024]]");
+  EXPECT_EQ(store.slices.parent[1], SliceId(0)) << "the step is around its scopes";
+  EXPECT_EQ(store.slices.flags[3] & kSliceUnfinished, kSliceUnfinished);
+  ASSERT_EQ(store.threads.size(), 1U);
+  EXPECT_EQ(store.threads.pid[0], 77);
+  EXPECT_EQ(store.threads.tid[0], 78);
+  EXPECT_EQ(store.text(store.threads.name[0]), "trainer");
+  ASSERT_TRUE(store.process.recorded.has_value());
+  EXPECT_EQ(store.process.recorded->length_ns(), 9500);
+}
+
+TEST_F(NativeImport, numbers_become_counters_and_notes_of_the_recorder_become_notes) {
+  const Result<TraceStore> read = import_trace(written(), {});
+  ASSERT_TRUE(read.ok());
+  std::vector<std::pair<std::string, double>> counters;
+  for (std::size_t i = 0; i < read->counters.size(); ++i)
+    counters.emplace_back(read->text(read->counters.name[i]), read->counters.value[i]);
+  EXPECT_NE(std::find(counters.begin(), counters.end(), std::pair<std::string, double>("grad_norm", 1.5)),
+            counters.end());
+  EXPECT_NE(std::find(counters.begin(), counters.end(), std::pair<std::string, double>("loss", 0.4)), counters.end());
+  ASSERT_NE(read->notes.find(NoteCode::dropped_buffers), nullptr);
+  EXPECT_EQ(read->notes.find(NoteCode::dropped_buffers)->count, 12U);
+  EXPECT_EQ(read->notes.find(NoteCode::truncated), nullptr);
+}
+
+TEST_F(NativeImport, a_capture_of_a_killed_process_is_read_and_called_truncated) {
+  const Result<TraceStore> read = import_trace(written(false), {});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->slices.size(), 5U);
+  EXPECT_NE(read->notes.find(NoteCode::truncated), nullptr);
+}
+
+TEST_F(NativeImport, damage_is_told_and_the_rest_is_kept) {
+  const std::string path = written();
+  std::string bytes = format::bytes_of(path);
+  const std::size_t at = bytes.find("matmul");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = 'x';
+  std::ofstream(path, std::ios::binary) << bytes;
+  const Result<TraceStore> read = import_trace(path, {});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->slices.size(), 5U);
+  EXPECT_EQ(read->text(read->slices.name[1]), "(name lost)");
+  ASSERT_NE(read->notes.find(NoteCode::compressed_stream_cut), nullptr);
+}
+
+TEST_F(NativeImport, every_released_version_of_the_format_stays_readable) {
+  const std::filesystem::path golden = std::filesystem::path(ACCEL_SOURCE_DIR) / "tests/golden/native";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(golden)) {
+    if (entry.path().extension() != ".accel") continue;
+    ++files;
+    const Result<TraceStore> read = import_trace(entry.path(), {});
+    ASSERT_TRUE(read.ok()) << entry.path() << ": " << read.error().message;
+    EXPECT_GT(read->slices.size(), 10U);
+    EXPECT_TRUE(read->process.recorded.has_value());
+    EXPECT_EQ(read->notes.find(NoteCode::truncated), nullptr);
+  }
+  EXPECT_GE(files, 1);
+}
+
+}  // namespace
+}  // namespace accel
