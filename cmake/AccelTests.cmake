@@ -29,3 +29,8 @@ endforeach()
 if(accel_thread_tests)
   accel_unit_program(unit_threads threads ${accel_thread_tests})
 endif()
+
+# Tests of the runtime start the example program.
+if(TARGET unit_runtime AND TARGET example_cpp_slow_loader)
+  add_dependencies(unit_runtime example_cpp_slow_loader)
+endif()

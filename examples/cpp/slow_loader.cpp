@@ -52,7 +52,7 @@ std::int64_t load(const Job& job, unsigned step, Batch& batch) {
 
 double forward_backward(const Job& job, const Batch& batch, const std::vector<double>& weights,
                         std::vector<double>& gradient) {
-  static const ap::Name kForward("forward and backward", ap::category::kOp);
+  static const ap::Name kForward("forward and backward", ap::category::kCompute);
   ap::Scope scope(kForward);
   scope.shape("[[256, 64], [64]]", "f64");
   const Clock::time_point until = Clock::now() + std::chrono::milliseconds(job.work_ms);
@@ -71,7 +71,7 @@ double forward_backward(const Job& job, const Batch& batch, const std::vector<do
 }
 
 void update(std::vector<double>& weights, const std::vector<double>& gradient) {
-  static const ap::Name kUpdate("update", ap::category::kOp);
+  static const ap::Name kUpdate("update", ap::category::kCompute);
   const ap::Scope scope(kUpdate);
   for (std::size_t f = 0; f < kFeatures; ++f) weights[f] -= 0.02 * gradient[f];
 }

@@ -31,7 +31,7 @@ std::int64_t number_of(std::string_view text) {
 }
 
 SliceKind kind_of(std::string_view category) {
-  if (category == "op") return SliceKind::op;
+  if (category == "op" || category == "compute") return SliceKind::op;
   if (category == "frame") return SliceKind::frame;
   return SliceKind::annotation;
 }
@@ -61,6 +61,7 @@ class Import {
   void finish(const NativeSummary& summary, ByteSource& source, const ImportOptions& options) {
     settle_process(summary, options);
     settle_times();
+    add_host_work();
     InputInfo& input = builder_.input();
     input.path = source.name();
     input.format = "native_binary";
@@ -75,6 +76,7 @@ class Import {
   struct Name {
     StringId text;
     SliceKind kind;
+    bool compute = false;
   };
 
   void names(const NativeRows& rows);
@@ -94,6 +96,7 @@ class Import {
   void settle_process(const NativeSummary& summary, const ImportOptions& options);
   void settle_times();
   void settle_notes(const NativeSummary& summary, const ByteSource& source);
+  void add_host_work();
   void add_slice(std::uint64_t begin, std::uint64_t end, const Name& name, ThreadIndex thread, ArgsId arguments);
 
   TraceBuilder& builder_;
@@ -108,6 +111,7 @@ class Import {
   std::uint64_t tick_hz_ = 0;
   std::uint64_t window_begin_ = format::kNoU64;
   std::uint64_t window_end_ = format::kNoU64;
+  std::vector<SliceId> compute_;  // slices of the category compute
 };
 
 void Import::names(const NativeRows& rows) {
@@ -119,7 +123,7 @@ void Import::names(const NativeRows& rows) {
     const bool loading = category.text(row) == "data_loading";
     const StringId text = loading ? batch_.intern("enumerate(DataLoader)#" + std::string(name.text(row)) + ".__next__")
                                   : batch_.intern(name.text(row));
-    names_[id.u64(row)] = {text, kind_of(category.text(row))};
+    names_[id.u64(row)] = {text, kind_of(category.text(row)), category.text(row) == "compute"};
   }
 }
 
@@ -186,7 +190,8 @@ void Import::add_slice(std::uint64_t begin, std::uint64_t end, const Name& name,
   slice.thread = thread;
   slice.kind = name.kind;
   const OpDetailRow detail{kNotRecorded, kNotRecorded, arguments, kNotRecorded32};
-  batch_.add_slice(slice, arguments.valid() ? &detail : nullptr);
+  const SliceId id = batch_.add_slice(slice, arguments.valid() ? &detail : nullptr);
+  if (name.compute) compute_.push_back(id);
 }
 
 void Import::scopes(const NativeRows& rows) {
@@ -299,6 +304,36 @@ void Import::settle_times() {
     builder_.process().recorded = Interval{clock.to_ns(window_begin_), clock.to_ns(window_end_)};
   }
   if (pairs_.empty()) builder_.notes().add(NoteCode::no_time_base);
+}
+
+// The device of a job without one is the processor: its compute scopes are what the steps are for, and time without any
+// is idle time that has a cause. The call gives each piece of work its step, as a launch does.
+void Import::add_host_work() {
+  if (compute_.empty()) return;
+  const StringId run = batch_.intern("accel::run");
+  for (std::size_t i = 0; i < compute_.size(); ++i) {
+    const SliceRow work = batch_.slices.row(compute_[i].value);
+    if ((work.flags & kSliceUnfinished) != 0) continue;
+    SliceRow call;
+    call.start_ns = work.start_ns;
+    call.name = run;
+    call.thread = work.thread;
+    call.kind = SliceKind::driver_call;
+    const CallDetailRow link{static_cast<std::int64_t>(i) + 1, kNotRecorded};
+    batch_.add_slice(call, &link);
+    DeviceEventRow event;
+    event.start_ns = work.start_ns;
+    event.dur_ns = work.dur_ns;
+    event.correlation = static_cast<std::int64_t>(i) + 1;
+    event.external_id = kNotRecorded;
+    event.name = work.name;
+    event.stream = batch_.add_stream(0, 0, batch_.threads.tid[work.thread.value]);
+    event.kind = DeviceEventKind::kernel;
+    batch_.add_device_event(event, static_cast<const KernelDetailRow*>(nullptr));
+  }
+  DeviceProperties processor;
+  processor.name = "CPU";
+  builder_.process().devices.push_back(processor);
 }
 
 void Import::settle_notes(const NativeSummary& summary, const ByteSource& source) {

@@ -20,6 +20,9 @@ namespace accel::profiler {
 namespace category {
 inline constexpr const char* kAnnotation = "annotation";
 inline constexpr const char* kOp = "op";
+// The work that steps are for. In a job without a device these scopes stand for one: time without any is idle time, and
+// the engine says why.
+inline constexpr const char* kCompute = "compute";
 inline constexpr const char* kDataLoading = "data_loading";
 inline constexpr const char* kCommunication = "communication";
 inline constexpr const char* kSynchronization = "synchronization";

@@ -104,6 +104,21 @@ TEST_F(NativeImport, numbers_become_counters_and_notes_of_the_recorder_become_no
   EXPECT_EQ(read->notes.find(NoteCode::truncated), nullptr);
 }
 
+TEST_F(NativeImport, compute_scopes_stand_for_the_device_of_a_job_without_one) {
+  const Result<TraceStore> read =
+      import_trace(std::string(ACCEL_SOURCE_DIR) + "/tests/golden/native/slow_loader-format_1.0.accel", {});
+  ASSERT_TRUE(read.ok());
+  ASSERT_FALSE(read->device_events.empty());
+  ASSERT_EQ(read->process.devices.size(), 1U);
+  EXPECT_EQ(read->process.devices[0].name, "CPU");
+  for (std::size_t i = 0; i < read->device_events.size(); ++i) {
+    const SliceId call = read->device_events.launch[i];
+    ASSERT_TRUE(call.valid()) << "each piece of work belongs to the step that it was begun in";
+    EXPECT_EQ(read->slices.start_ns[call.value], read->device_events.start_ns[i]);
+  }
+  EXPECT_TRUE(import_trace(written(), {})->device_events.empty()) << "ops alone are no device";
+}
+
 TEST_F(NativeImport, a_capture_of_a_killed_process_is_read_and_called_truncated) {
   const Result<TraceStore> read = import_trace(written(false), {});
   ASSERT_TRUE(read.ok());
