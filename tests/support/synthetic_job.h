@@ -83,9 +83,13 @@ class SyntheticJob {
     now = call_end + 1;
   }
 
-  // Ops whose recorded time tells what recording a record costs.
-  void tiny_ops(int count, double duration) {
-    for (int i = 0; i < count; ++i) cpu_op("aten::empty", duration);
+  // Ops that only wrap another op: their own time tells what recording costs.
+  void wrapping_ops(int count, double duration, double own) {
+    for (int i = 0; i < count; ++i) {
+      op_between("aten::detach", now, now + duration);
+      op_between("detach", now + own, now + duration);
+      now += duration;
+    }
   }
 
   TraceStore store() {

@@ -33,13 +33,14 @@ TEST(LaunchBound, IsSilentWhenTheDeviceKeepsTheHostWaiting) {
 }
 
 TEST(LaunchBound, IdleThatTheRecordingMadeIsNotCounted) {
-  // Recorded, each op takes 30 us and the device 18; without the recorder's 10 us a record the device sets the pace.
+  // Recorded, each round takes 30 us and the device 20; without the recorder's 12.5 us (three ops at 1.5 us and a call at
+  // 8) the device sets the pace.
   SyntheticJob job;
   for (int step = 0; step < 5; ++step) {
     job.begin_step();
     for (int i = 0; i < 100; ++i) {
       job.launch("aten::add", "add", 18, 20);
-      job.tiny_ops(1, 12);
+      job.wrapping_ops(1, 12, 1);
     }
     job.end_step();
     job.silence(5);
