@@ -29,6 +29,7 @@ struct Shares {
   double loader = 0;     // idle while data are loaded
   double copies_in = 0;  // exposed copies to the device, and idle under their calls
   double host = 0;  // idle while the host launches, computes, waits, allocates, collects; exposed copies to the host
+  double copies_out = 0;  // of host: those copies
   double communication = 0;
   double compute = 0;
   double memory = 0;  // exposed copies and sets on the device
@@ -49,9 +50,10 @@ Shares shares_of(const Facts& facts, double idle_scale) {
   Shares shares;
   shares.loader = idle(IdleCause::data_loading);
   shares.copies_in = in * scale + idle(IdleCause::host_to_device_copy);
+  shares.copies_out = copies.to_host.exposed_ns * scale;
   shares.host = idle(IdleCause::host_compute) + idle(IdleCause::launch_latency) + idle(IdleCause::synchronization) +
                 idle(IdleCause::memory_allocation) + idle(IdleCause::garbage_collection) +
-                copies.to_host.exposed_ns * scale;
+                shares.copies_out;
   shares.communication = parts.communication_exposed_ns + idle(IdleCause::communication);
   shares.compute = parts.compute_ns;
   shares.memory = copies.on_device.exposed_ns * scale;
@@ -59,8 +61,8 @@ Shares shares_of(const Facts& facts, double idle_scale) {
   const double step = shares.loader + shares.copies_in + shares.host + shares.communication + shares.compute +
                       shares.memory + shares.other;
   if (step <= 0) return shares;
-  for (double* share : {&shares.loader, &shares.copies_in, &shares.host, &shares.communication, &shares.compute,
-                        &shares.memory, &shares.other}) {
+  for (double* share : {&shares.loader, &shares.copies_in, &shares.host, &shares.copies_out, &shares.communication,
+                        &shares.compute, &shares.memory, &shares.other}) {
     *share /= step;
   }
   return shares;
@@ -158,6 +160,12 @@ std::string sentence_for(const DiagnosisInput& input, std::span<const Finding> f
                          time(share), view.a_unit, step, percent_text(share), what, kernels);
     }
     case BoundBy::host:
+      if (shares.copies_out > 0.5 * shares.host) {
+        return fmt::format(
+            "Bringing results back to the host sets the pace: for {} of {} of {} ({}) data are copied from the device "
+            "and no kernel runs, while kernels run {}",
+            time(shares.copies_out), view.a_unit, step, percent_text(shares.copies_out), kernels);
+      }
       return fmt::format(
           "The host sets the pace: for {} of {} of {} ({}) the device has nothing to run while the host {}{}, and "
           "kernels run {}",
@@ -188,7 +196,8 @@ std::string sentence_for(const DiagnosisInput& input, std::span<const Finding> f
       const auto part = [&](double share, std::string_view what) {
         if (share >= kWarningShare) text += fmt::format(", {} {}", time(share), what);
       };
-      part(shares.host, "are spent waiting for the host");
+      part(shares.host - shares.copies_out, "are spent waiting for the host");
+      part(shares.copies_out, "copying results to the host");
       part(shares.loader, "waiting for the data loader");
       part(shares.copies_in, "copying data to the device");
       part(shares.communication, "in communication that nothing hides");
