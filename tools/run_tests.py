@@ -22,6 +22,8 @@ from typing import Callable
 PROJECT = Path(__file__).resolve().parent.parent
 CORES = max(2, os.cpu_count() or 2)
 PART_LIMIT_S = 30 * 60
+# Progress lines of ninja and ctest; left out so that failures stand out.
+DULL = re.compile(r"^\[\d+/\d+\] (Building|Linking|Re-checking|Generating) |^ *\d+/\d+ Test .*Passed|^ +Start +\d+: |^    Test +#|^#\d+\t")
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
 
 
@@ -59,7 +61,7 @@ class Part:
             output = expired.stdout or b""
             self.log.append(output.decode(errors="replace") if isinstance(output, bytes) else output)
             raise Broken(f"{words[0]} was still running after {limit_s:.0f} s") from None
-        self.log.append(done.stdout)
+        self.log.append("\n".join(line for line in done.stdout.split("\n") if not DULL.match(line)))
         return done
 
     def need(self, *argv, **options) -> subprocess.CompletedProcess:
