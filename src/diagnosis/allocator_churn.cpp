@@ -47,8 +47,8 @@ Action action_for(const DiagnosisInput& input, Origin origin) {
       action.title = place.line ? fmt::format("Remove torch.cuda.empty_cache() at {}:{}", place.file, *place.line)
                                 : std::string("Remove torch.cuda.empty_cache() from the loop");
       action.detail = fmt::format(
-          "Each {} gives its cached memory back to the driver ({} frees outside every op, as empty_cache() and "
-          "gc-driven clean-ups make them) and asks "
+          "Each {} gives its cached memory back to the driver ({} frees outside every op, as torch.cuda.empty_cache() "
+          "makes them) and asks "
           "for it again ({} allocations). A free also waits until the device is done.",
           view.unit, count_text(calls.frees_outside_ops), count_text(calls.allocations));
       action.command = "grep -rn --include='*.py' 'empty_cache' .\n";

@@ -11,13 +11,23 @@ constexpr std::int64_t kBandwidthBytes = 1'000'000;
 
 enum Group : std::size_t { kPageable, kPinned, kToHost, kOnDevice, kGroups };
 
+// A call that returns after its copy has run has held the host up, whatever the record says about the memory.
+bool blocked_the_host(const TraceStore& store, std::uint32_t row) {
+  const SliceId launch = store.device_events.launch[row];
+  return launch.valid() && store.slice_end_ns(launch) >= store.device_end_ns(DeviceEventId(row));
+}
+
 Group group_of(const TraceStore& store, std::uint32_t row) {
   const DeviceEventTable& events = store.device_events;
   if (events.kind[row] == DeviceEventKind::memset || !events.detail[row].valid()) return kOnDevice;
   const std::uint32_t detail = events.detail[row].value;
   switch (store.copy_details.direction[detail]) {
-    case CopyDirection::host_to_device:
-      return store.copy_details.source[detail] == MemoryKind::pageable ? kPageable : kPinned;
+    case CopyDirection::host_to_device: {
+      const MemoryKind source = store.copy_details.source[detail];
+      const bool pageable =
+          source == MemoryKind::pageable || (source == MemoryKind::unknown && blocked_the_host(store, row));
+      return pageable ? kPageable : kPinned;
+    }
     case CopyDirection::device_to_host:
       return kToHost;
     default:

@@ -20,6 +20,8 @@ constexpr Threshold kLaunchIdle{
     "warning", 0.20, "share of the undisturbed step",
     "what the recording cost is known to a fifth of the step at best: below it a device-bound job that only looks idle "
     "because it was recorded cannot be told apart"};
+constexpr Threshold kWorthSaying{"finding", 0.05, "share of the undisturbed step",
+                                 "short gaps between kernels are normal, and less than the estimate can tell"};
 constexpr Threshold kIdlePerLaunch{"most idle per launch", 200'000, "ns",
                                    "an eager framework launches every 5 to 50 us, slow Python every 100; where a "
                                    "launch stands for more idle than this, "
@@ -135,7 +137,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   const KernelTable& kernels = *input.results.kernel_table;
   const double cost_ns = launch_idle_ns(input, earlier);
   const double launches = launches_per_step(*input.results.step_segmentation);
-  if (view.share(cost_ns) < kFindingShare || launches < kFewestLaunches.value) return {};
+  if (view.share(cost_ns) < kWorthSaying.value || launches < kFewestLaunches.value) return {};
   if (cost_ns / launches > kIdlePerLaunch.value) return {};
 
   Finding finding = new_finding(view, "launch_bound", cost_ns);
@@ -211,11 +213,7 @@ RuleDescriptor launch_bound_rule() {
   rule.when_wrong_zh =
       "当主机变慢另有原因（核数不足、其他线程占用解释器、调试器或另一个分析器），或低估了采集开销时，真实的空闲比例会更"
       "小。";
-  rule.thresholds = {
-      {"finding", kFindingShare, "share of the undisturbed step", "short gaps between kernels are normal"},
-      kLaunchIdle,
-      kIdlePerLaunch,
-      kFewestLaunches};
+  rule.thresholds = {kWorthSaying, kLaunchIdle, kIdlePerLaunch, kFewestLaunches};
   rule.needs = {"step_segmentation", "idle_attribution", "time_breakdown", "kernel_table"};
   rule.generic = true;
   rule.run = run;

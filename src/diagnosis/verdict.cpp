@@ -52,8 +52,7 @@ Shares shares_of(const Facts& facts, double idle_scale) {
   shares.copies_in = in * scale + idle(IdleCause::host_to_device_copy);
   shares.copies_out = copies.to_host.exposed_ns * scale;
   shares.host = idle(IdleCause::host_compute) + idle(IdleCause::launch_latency) + idle(IdleCause::synchronization) +
-                idle(IdleCause::memory_allocation) + idle(IdleCause::garbage_collection) +
-                shares.copies_out;
+                idle(IdleCause::memory_allocation) + idle(IdleCause::garbage_collection) + shares.copies_out;
   shares.communication = parts.communication_exposed_ns + idle(IdleCause::communication);
   shares.compute = parts.compute_ns;
   shares.memory = copies.on_device.exposed_ns * scale;

@@ -33,8 +33,8 @@ TEST(LaunchBound, IsSilentWhenTheDeviceKeepsTheHostWaiting) {
 }
 
 TEST(LaunchBound, IdleThatTheRecordingMadeIsNotCounted) {
-  // Recorded, each round takes 30 us and the device 20; without the recorder's 12.5 us (three ops at 1.5 us and a call at
-  // 8) the device sets the pace.
+  // Recorded, each round takes 30 us and the device 20; without the recorder's 12.5 us (three ops at 1.5 us and a call
+  // at 8) the device sets the pace.
   SyntheticJob job;
   for (int step = 0; step < 5; ++step) {
     job.begin_step();
