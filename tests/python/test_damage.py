@@ -230,7 +230,6 @@ def analyze(command: Path, path: Path, out: Path, what: str) -> None:
         assert done.stderr.strip(), f"{what}: status 3 without a word"
 
 
-@pytest.mark.xfail(reason="the command is to come")
 def test_analyze_of_a_damaged_capture_ends_with_a_report_or_a_reason(tmp_path):
     command = BUILD / "accel-profiler"
     text = gzip.decompress((GOLDEN / "pageable_h2d.after.json.gz").read_bytes())

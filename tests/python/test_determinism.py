@@ -21,8 +21,6 @@ GOLDEN = PROJECT / "tests/golden/pytorch-2.11_h200"
 LONG = os.environ.get("ACCEL_LONG_TESTS") == "1"
 LIMIT_S = 60
 
-pytestmark = pytest.mark.xfail(reason="the command is to come")
-
 
 def analyze(command: Path, path: Path, out: Path, *options: str) -> dict[str, bytes]:
     shutil.rmtree(out, ignore_errors=True)
