@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "analysis/waits.h"
 #include "diagnosis/facts.h"
@@ -26,7 +26,6 @@ struct Origin {
   double host_ns = 0;  // per step
   double idle_ns = 0;  // measured idle device time per step
   bool copies = false;
-  bool synchronises = false;
   double largest_ns = 0;  // of the groups merged so far
 };
 
@@ -50,47 +49,67 @@ CopyDirections copy_directions(const TraceStore& store) {
 }
 
 // Whether the call is, or in the same op waits for, a copy to the device: then it belongs to host_to_device_copy.
-bool serves_copy_to_device(const TraceStore& store, const CopyDirections& directions, SliceId call) {
-  const SliceId parent = store.slices.parent[call.value];
-  for (std::uint32_t row = call.value; SliceId(row) != parent; --row) {
+bool serves_copy_to_device(const TraceStore& store, const CopyDirections& directions, SliceId call, SliceId by) {
+  constexpr std::uint32_t kFarthest = 64;  // an op that copies and waits does little else
+  const bool in_op = by.valid() && store.slices.kind[by.value] == SliceKind::op;
+  const std::uint32_t first = in_op ? std::max(by.value, call.value - std::min(call.value, kFarthest)) : call.value;
+  for (std::uint32_t row = call.value + 1; row-- > first;) {
     if (const auto known = directions.find(row); known != directions.end())
       return known->second == CopyDirection::host_to_device;
-    if (row == 0 || !parent.valid()) break;  // without an op around it there is no neighbour to ask
   }
   return false;
 }
 
-// Share of a group's calls that serve copies to the device.
-double share_of_copies_to_device(const TraceStore& store, const CopyDirections& directions, const WaitGroup& group) {
-  std::uint64_t all = 0, serving = 0;
+// What made the wait, by name; the step itself is nobody.
+StringId origin_name(const TraceStore& store, StringId by) {
+  return store.text(by).starts_with("ProfilerStep#") ? StringId(0) : by;
+}
+
+struct Calls {
+  std::uint64_t all = 0;
+  std::uint64_t serving_copies_to_device = 0;
+};
+using CallsByGroup = std::map<std::pair<StringId, StringId>, Calls>;  // by call and by what made it
+
+CallsByGroup count_calls(const TraceStore& store, const Waits& waits) {
+  CallsByGroup counted;
+  std::vector<char> is_wait(store.strings.size(), 0);
+  for (const WaitGroup& group : waits.groups) is_wait[group.call.value] = 1;
+  const CopyDirections directions = copy_directions(store);
   for (std::uint32_t row = 0; row < store.slices.size(); ++row) {
-    if (store.slices.name[row] != group.call || !store.is_call(SliceId(row))) continue;
-    const SliceId parent = store.slices.parent[row];
-    const StringId by = parent.valid() ? store.slices.name[parent.value] : StringId(0);
-    if (by != group.by) continue;
-    ++all;
-    if (serves_copy_to_device(store, directions, SliceId(row))) ++serving;
+    if (!is_wait[store.slices.name[row].value] || !store.is_call(SliceId(row))) continue;
+    const SliceId by = store.enclosing_op(SliceId(row));
+    Calls& calls = counted[{store.slices.name[row], by.valid() ? store.slices.name[by.value] : StringId(0)}];
+    ++calls.all;
+    if (serves_copy_to_device(store, directions, SliceId(row), by)) ++calls.serving_copies_to_device;
   }
-  return all > 0 ? static_cast<double>(serving) / static_cast<double>(all) : 0;
+  return counted;
 }
 
 std::vector<Origin> find_origins(const DiagnosisInput& input) {
   const TraceStore& store = input.store;
-  const CopyDirections directions = copy_directions(store);
+  const Waits& waits = *input.results.waits;
+  const CallsByGroup calls = count_calls(store, waits);
   const double steps = steps_of(input.facts.view);
-  std::map<std::uint32_t, Origin> origins;
-  for (const WaitGroup& group : input.results.waits->groups) {
+  std::map<StringId, Origin> origins;
+  std::map<std::pair<StringId, StringId>, double> counts;  // by origin and call
+  for (const WaitGroup& group : waits.groups) {
     if (group.count_in_steps == 0 || !group.example.valid()) continue;
-    const double kept = 1 - share_of_copies_to_device(store, directions, group);
+    const auto known = calls.find({group.call, group.by});
+    const double all = known == calls.end() ? 1 : static_cast<double>(known->second.all);
+    const double kept =
+        known == calls.end() ? 1 : 1 - static_cast<double>(known->second.serving_copies_to_device) / all;
     if (kept <= 0) continue;
-    Origin& origin = origins[group.by.value];
-    origin.by = group.by;
-    const double count = kept * static_cast<double>(group.count_in_steps) / steps;
-    const double idle = kept * static_cast<double>(group.device_idle_ns) / steps;
+    const StringId by = origin_name(store, group.by);
+    Origin& origin = origins[by];
+    origin.by = by;
+    double& count = counts[{by, group.call}];
+    count += kept * static_cast<double>(group.count_in_steps) / steps;
     origin.count = std::max(origin.count, count);
     origin.host_ns += kept * static_cast<double>(group.host_ns) / steps;
+    const double idle = kept * static_cast<double>(group.device_idle_ns) / steps;
     origin.idle_ns += idle;
-    (group.is_copy ? origin.copies : origin.synchronises) = true;
+    if (group.is_copy) origin.copies = true;
     if (!origin.example.valid() || idle > origin.largest_ns) {
       origin.example = group.example;
       origin.largest_ns = idle;

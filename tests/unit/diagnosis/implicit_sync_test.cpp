@@ -51,6 +51,26 @@ TEST(ImplicitSync, ItemsOfCpuTensorsNeverWait) {
 
 TEST(ImplicitSync, IsGoneWithoutTheWaits) { EXPECT_EQ(waiting_job(0).diagnose().find("implicit_sync"), nullptr); }
 
+TEST(ImplicitSync, AnExplicitSynchronisationIsNobodysOpAndOneFinding) {
+  SyntheticJob job;
+  for (int step = 0; step < 5; ++step) {
+    job.begin_step();
+    job.copy({CopyDirection::host_to_device, MemoryKind::pinned, MemoryKind::device, 1'000, 2, 7});
+    for (int i = 0; i < 30; ++i) {
+      job.launch("aten::mm", "gemm", 100, 300);
+      job.now = std::max(job.now, job.device_free) + 5;
+      job.call("cudaDeviceSynchronize", 10);
+    }
+    job.end_step();
+    job.silence(5);
+  }
+  const auto outcome = job.diagnose();
+  const Finding* finding = outcome.find("implicit_sync");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->title.find("30 waits"), std::string::npos) << finding->title;
+  EXPECT_NE(finding->action.title.find("synchronisation"), std::string::npos) << finding->action.title;
+}
+
 TEST(ImplicitSync, NamesTheRepairOfItsKind) {
   const auto shape = waiting_job(30, "aten::nonzero").diagnose();
   ASSERT_NE(shape.find("implicit_sync"), nullptr);
