@@ -11,6 +11,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/sampler/sampler.h"
 #include "runtime/session/zstd_loader.h"
 
 namespace accel::runtime {
@@ -235,11 +236,18 @@ void Capture::number_info(std::uint32_t slot) {
   word |= bit;
   const std::string_view name = sources_.numbers->name(static_cast<std::uint16_t>(slot));
   const bool built_in = slot < kBuiltInCount;
-  const std::string_view unit = built_in ? describe(static_cast<BuiltIn>(slot)).unit : std::string_view();
-  const std::string_view source =
-      to_string(built_in ? describe(static_cast<BuiltIn>(slot)).source : NumberSource::user);
+  std::string_view unit = built_in ? describe(static_cast<BuiltIn>(slot)).unit : std::string_view();
+  std::string_view source = to_string(built_in ? describe(static_cast<BuiltIn>(slot)).source : NumberSource::user);
+  std::int64_t refresh_ns = 0;
+  const SampleField* field = nullptr;
+  const SamplerDescriptor* sampler = sampler_of(name.data(), &field);  // names end with a zero
+  if (sampler != nullptr) {
+    unit = field->unit;
+    source = sampler->id;
+    refresh_ns = sampler->refresh_ns > sampler->window_interval_ns ? sampler->refresh_ns : sampler->window_interval_ns;
+  }
   make_room(NativeTable::CounterInfo, name.size() + unit.size() + source.size());
-  put_row(rows(NativeTable::CounterInfo), native::CounterInfoRow{slot, name, unit, source, 0});
+  put_row(rows(NativeTable::CounterInfo), native::CounterInfoRow{slot, name, unit, source, refresh_ns});
 }
 
 void Capture::on_scope(std::uint32_t thread, const ScopeRecord& record) {

@@ -20,6 +20,7 @@
 #include <new>
 
 #include "runtime/buffer/clock.h"
+#include "runtime/sampler/sampler_thread.h"
 #include "runtime/session/rule_set.h"
 
 // The exported flag of the C header.
@@ -134,6 +135,8 @@ accel_status Session::enable(const accel_options& options) {
   max_bytes_ = options.max_capture_bytes != 0 ? options.max_capture_bytes : std::uint64_t{1} << 30;
   recorder_.set_budget(options.max_ring_bytes != 0 ? options.max_ring_bytes : FrameRecorder::kDefaultBudget);
   const char* chosen = options.output != nullptr ? options.output : std::getenv("ACCEL_PROFILER_OUTPUT");
+  std::free(newest_path_);
+  newest_path_ = nullptr;
   std::free(output_);
   output_ = ::strdup(chosen != nullptr && chosen[0] != 0 ? chosen : "accel-captures");
   if (output_ == nullptr) return ACCEL_NO_RESOURCES;
@@ -293,6 +296,11 @@ bool Session::make_numbers() {
   if (numbers() != nullptr) return true;
   auto* made = make_mapped<NumberTable>();
   if (made == nullptr) return false;
+  std::size_t count = 0;
+  const SamplerDescriptor* const* all = samplers(count);
+  for (std::size_t i = 0; i < count; ++i) {  // so that a rule that names one of them starts its sampler
+    for (std::size_t f = 0; f < all[i]->field_count; ++f) made->slot(all[i]->fields[f].name, all[i]->source);
+  }
   NumberTable* none = nullptr;
   if (!numbers_.compare_exchange_strong(none, made, std::memory_order_acq_rel)) ::munmap(made, sizeof(NumberTable));
   return true;
@@ -348,6 +356,7 @@ accel_status Session::rule_add(std::string_view text, accel_rule_error* error) {
   stepping_.store(false, std::memory_order_release);
   if (!added) return ACCEL_NO_RESOURCES;
   take(Event::rules_on);
+  wake();  // the rule may need a sampler
   return ACCEL_OK;
 }
 
@@ -360,6 +369,7 @@ accel_status Session::rules_clear() {
   rules()->clear();
   fired_.store(0);
   stepping_.store(false, std::memory_order_release);
+  wake();
   return ACCEL_OK;
 }
 
@@ -430,6 +440,7 @@ bool Session::control_once() {
     const Guard guard(mutex_);
     if (word().state != State::off) return true;
     socket_.close();
+    if (samplers_ != nullptr) samplers_->want(0);
     if (rules() != nullptr) rules()->clear();
     control_runs_.store(false);
     return false;
@@ -450,9 +461,36 @@ bool Session::control_once() {
   if (signals_.exchange(0, std::memory_order_relaxed) != 0) capture(Schedule(), "signal");
   if (fired_.load(std::memory_order_relaxed) != 0) carry_out_rules();
   now = word();
+  steer_samplers();
   if (now.state == State::armed && !now.ready) prepare();
   if (word().state == State::active || word().state == State::draining) watch_window();
   return true;
+}
+
+// Samplers run while a rule names one of their numbers, and all of them while a window is armed or open.
+void Session::steer_samplers() {
+  const Word now = word();
+  std::uint32_t wanted = 0;
+  if (now.rules) {
+    const Guard guard(mutex_);
+    for (std::uint32_t i = 0; rules() != nullptr && i < rules()->count(); ++i) wanted |= rules()->rule(i).sources();
+  }
+  constexpr auto bit = [](NumberSource source) { return 1U << static_cast<unsigned>(source); };
+  constexpr std::uint32_t kSampled = bit(NumberSource::process) | bit(NumberSource::cgroup) | bit(NumberSource::nvml);
+  wanted &= kSampled;
+  if (now.state == State::armed || now.state == State::active) wanted = kSampled;
+  if (samplers_ == nullptr && wanted != 0 && make_numbers()) {
+    void* memory = std::malloc(sizeof(SamplerThread));
+    if (memory != nullptr) samplers_ = new (memory) SamplerThread(*numbers(), recorder_, accel_runtime_active);
+  }
+  if (samplers_ != nullptr) samplers_->want(wanted);
+}
+
+void Session::note_absent_samplers(Capture& capture) {
+  for (std::size_t i = 0; samplers_ != nullptr && i < SamplerThread::kMaxSamplers; ++i) {
+    const char* why = samplers_->absent(i);
+    if (why != nullptr) capture.note("sampler_absent", 0, 1, why, "nothing to do where the figures are not needed");
+  }
 }
 
 void Session::prepare() {
@@ -538,9 +576,13 @@ void Session::finish_window(bool recorded) {
     if (recorded) {
       capture->drain(keep_from_.load(std::memory_order_acquire));
       const char* reason = ended_by_.load(std::memory_order_acquire);
+      note_absent_samplers(*capture);
       capture->finish(window_begin_, window_end_, plan_, schedule_.warmup, reason != nullptr ? reason : "program");
     } else {
       ::unlink(capture->path());
+      const Guard guard(mutex_);
+      std::free(newest_path_);
+      newest_path_ = nullptr;
     }
     Capture::destroy(capture);
     recorder_.close();

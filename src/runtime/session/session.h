@@ -23,6 +23,7 @@
 namespace accel::runtime {
 
 class RuleSet;
+class SamplerThread;
 
 class Session {
  public:
@@ -70,6 +71,8 @@ class Session {
   bool control_once();
   void carry_out_rules();
   void prepare();
+  void steer_samplers();
+  void note_absent_samplers(Capture& capture);
   void watch_window();
   void finish_window(bool recorded);
   void answer(std::string_view request, char* reply, std::size_t size);
@@ -127,6 +130,7 @@ class Session {
   std::atomic<ArgsCache*> args_{nullptr};
   std::atomic<NumberTable*> numbers_{nullptr};
   std::atomic<RuleSet*> rules_{nullptr};
+  SamplerThread* samplers_ = nullptr;  // control thread
 };
 static_assert(sizeof(Session) <= 1024, "IDLE promises under 1 KB of state");
 

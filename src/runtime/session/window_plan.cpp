@@ -30,11 +30,17 @@ bool StepHistory::repeats_after(std::uint32_t period) const {
   return differences[at] < kSteadySpread;
 }
 
-// Neighbours that differ a lot, where steps a period apart agree: a cycle and not chance.
-bool StepHistory::differs_within(std::uint32_t period) const {
+std::uint32_t StepHistory::jumps_after(std::uint32_t period) const {
   std::uint32_t jumps = 0;
-  for (std::uint32_t i = 0; i + 1 < used_; ++i) jumps += difference(ago(i), ago(i + 1)) > kCycleJump ? 1U : 0U;
-  return jumps * period >= used_ - period;  // at least one a round
+  for (std::uint32_t i = 0; i + period < used_; ++i)
+    jumps += difference(ago(i), ago(i + period)) > kCycleJump ? 1U : 0U;
+  return jumps;
+}
+
+// Neighbours jump at least once a round, and steps a period apart hardly do. (A few outliers jump at any distance.)
+bool StepHistory::differs_within(std::uint32_t period) const {
+  const std::uint32_t jumps = jumps_after(1);
+  return jumps * period >= used_ - 1 && jumps_after(period) * 4 <= jumps;
 }
 
 std::uint32_t StepHistory::cycle() const {

@@ -23,6 +23,7 @@ class StepHistory {
   std::uint64_t ago(std::uint32_t steps) const { return steps_[(next_ + kSteps - 1 - steps) % kSteps]; }
   bool repeats_after(std::uint32_t period) const;
   bool differs_within(std::uint32_t period) const;
+  std::uint32_t jumps_after(std::uint32_t period) const;
 
   std::uint64_t steps_[kSteps] = {};
   std::uint32_t next_ = 0;

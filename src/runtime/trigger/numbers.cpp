@@ -53,10 +53,11 @@ NumberTable::NumberTable() : size_(0) {
     slot.value.store(0, std::memory_order_relaxed);
     slot.count.store(0, std::memory_order_relaxed);
     slot.forgotten.store(false, std::memory_order_relaxed);
+    slot.source = NumberSource::user;
     slot.name_bytes = 0;
     slot.name[0] = 0;
   }
-  for (const NumberDescriptor& number : kBuiltIns) slot(number.name);
+  for (const NumberDescriptor& number : kBuiltIns) slot(number.name, number.source);
 }
 
 std::uint16_t NumberTable::find_among(std::string_view name, std::uint16_t size) const {
@@ -68,7 +69,7 @@ std::uint16_t NumberTable::find_among(std::string_view name, std::uint16_t size)
 
 std::uint16_t NumberTable::find(std::string_view name) const { return find_among(name, size()); }
 
-std::uint16_t NumberTable::slot(std::string_view name) {
+std::uint16_t NumberTable::slot(std::string_view name, NumberSource source) {
   if (name.size() > kMaxNameBytes || !is_identifier(name)) return kNoSlot;
   const std::uint16_t known = find(name);
   if (known != kNoSlot) return known;
@@ -80,6 +81,7 @@ std::uint16_t NumberTable::slot(std::string_view name) {
     at = size;
     std::memcpy(slots_[at].name, name.data(), name.size());
     slots_[at].name[name.size()] = 0;
+    slots_[at].source = source;
     slots_[at].name_bytes = static_cast<std::uint8_t>(name.size());
     size_.store(static_cast<std::uint16_t>(size + 1), std::memory_order_release);
   }

@@ -50,7 +50,10 @@ class NumberTable {
 
   // The slot of `name`, new or known; kNoSlot when the table is full, the name is empty, too long or no identifier.
   // Any thread; takes a short lock.
-  std::uint16_t slot(std::string_view name);
+  std::uint16_t slot(std::string_view name) { return slot(name, NumberSource::user); }
+  // The same for a number that a sampler gives; the source of a name that is known stays.
+  std::uint16_t slot(std::string_view name, NumberSource source);
+  NumberSource source(std::uint16_t slot) const { return slot < size() ? slots_[slot].source : NumberSource::user; }
   std::uint16_t find(std::string_view name) const;
   std::string_view name(std::uint16_t slot) const;
   std::uint16_t size() const { return size_.load(std::memory_order_acquire); }
@@ -69,6 +72,7 @@ class NumberTable {
     std::atomic<double> value;
     std::atomic<std::uint32_t> count;
     std::atomic<bool> forgotten;
+    NumberSource source;
     std::uint8_t name_bytes;
     char name[kMaxNameBytes + 1];
   };

@@ -222,8 +222,7 @@ RuleCompiler::Type RuleCompiler::number_name(const Token& name) {
   if (slot == NumberTable::kNoSlot)
     return fail(name.column, "there are too many different names",
                 "rules and recorded numbers may use 256 names in all");
-  const NumberSource source = slot < kBuiltInCount ? describe(static_cast<BuiltIn>(slot)).source : NumberSource::user;
-  sources_ |= 1U << static_cast<unsigned>(source);
+  sources_ |= 1U << static_cast<unsigned>(numbers_.source(slot));
   return emit(Op::number, slot, 0, 1, name.column) ? Type::number : Type::failed;
 }
 

@@ -53,12 +53,19 @@ const std::vector<Expected> kExpected = {
     // Launching may be named: it holds the other steps back, and the step after the fix is bound by it.
     {"periodic_sync.before", BoundBy::host, {}, true, 0},
     {"periodic_sync.after", BoundBy::host, {"launch_bound"}, false, 0},
+    // Jobs of a second host (tests/device/record_captures.py).
+    {"copy_back", BoundBy::host, {"device_to_host_copy"}, true, 36.1},
+    {"pageable_copy", BoundBy::gpu_compute, {"host_to_device_copy"}, false, 21.1},
+    {"loader_in_process", BoundBy::data_loading, {"dataloader_starvation"}, true, 0},
+    {"inference", BoundBy::host, {"launch_bound"}, false, 0},
+    {"graph_healthy", BoundBy::gpu_compute, {}, false, 0},
+    {"healthy_conv", BoundBy::gpu_compute, {}, false, 0},
 };
 
 std::string path_of(const std::string& capture) {
   const std::filesystem::path root = ACCEL_SOURCE_DIR;
   for (const std::filesystem::path& folder :
-       {root / "tests/golden/pytorch-2.11_h200", root / "../shared/traces/h200/pairs"}) {
+       {root / "tests/golden/pytorch-2.11_h200", root / "tests/golden/pytorch-2.11_h200/jobs", root / "../shared/traces/h200/pairs"}) {
     const std::filesystem::path file = folder / (capture + ".json.gz");
     if (std::filesystem::exists(file)) return file.string();
   }

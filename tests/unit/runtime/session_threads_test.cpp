@@ -42,7 +42,8 @@ struct Read {
   std::vector<double> losses;
   std::vector<std::string> marks;
   std::vector<std::string> notes;
-  std::vector<double> counters;
+  std::map<std::string, std::vector<double>> counters;
+  std::map<std::string, std::string> sources;  // of counters
   std::set<std::uint64_t> threads;
   std::string ended_by;
   std::string asked_by;
@@ -54,6 +55,7 @@ Read read_capture(const std::string& path) {
   Read out;
   const std::string bytes = format::bytes_of(path);
   std::map<std::uint64_t, std::string> names;
+  std::map<std::uint64_t, std::string> counter_names;
   std::vector<format::TickClock::Pair> pairs;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> times;
   const Result<NativeSummary> read = NativeReader::read(format::pull_from(bytes), [&](const NativeRows& rows) {
@@ -77,7 +79,14 @@ Read read_capture(const std::string& path) {
       }
       if (rows.table() == "mark") out.marks.push_back(text("label", row));
       if (rows.table() == "note") out.notes.push_back(text("code", row));
-      if (rows.table() == "counter") out.counters.push_back(rows.column("value").f64(row));
+      if (rows.table() == "counter_info") {
+        counter_names[rows.column("id").u64(row)] = text("name", row);
+        out.sources[text("name", row)] = text("source", row);
+      }
+      if (rows.table() == "counter") {
+        EXPECT_EQ(counter_names.count(rows.column("id").u64(row)), 1U) << "what a counter is comes before its samples";
+        out.counters[counter_names[rows.column("id").u64(row)]].push_back(rows.column("value").f64(row));
+      }
       if (rows.table() == "args") out.shape = text("shape", row);
       if (rows.table() == "window") {
         out.ended_by = text("ended_by", row);
@@ -201,7 +210,8 @@ TEST_F(Sdk, a_window_holds_the_kept_steps_their_scopes_and_how_it_came_about) {
   EXPECT_EQ(std::count(read.scopes.begin(), read.scopes.end(), "work"), 5);
   EXPECT_EQ(std::count(read.scopes.begin(), read.scopes.end(), "shaped"), 5);
   EXPECT_EQ(read.marks, std::vector<std::string>(5, "here"));
-  EXPECT_EQ(read.counters, std::vector<double>(5, 0.25));
+  EXPECT_EQ(read.counters.at("my_number"), std::vector<double>(5, 0.25));
+  EXPECT_EQ(read.sources.at("my_number"), "user");
   EXPECT_EQ(read.shape, "[[64, 1024]]");
   EXPECT_EQ(read.ended_by, "steps");
   EXPECT_EQ(read.asked_by, "program");
@@ -213,6 +223,28 @@ TEST_F(Sdk, a_window_holds_the_kept_steps_their_scopes_and_how_it_came_about) {
       EXPECT_LT(read.scope_ms[i], 500);
     }
   }
+}
+
+TEST_F(Sdk, a_window_carries_the_samples_of_the_process_with_their_source) {
+  enable();
+  ASSERT_EQ(Runtime::capture(schedule(0, 1000000)), ACCEL_OK);
+  step_until(ACCEL_STATE_ACTIVE);
+  train(200);
+  Runtime::stop();
+  ASSERT_EQ(Runtime::wait(10000), ACCEL_OK);
+  const Read read = read_capture(Runtime::newest_capture());
+  ASSERT_GE(read.counters.count("rss_bytes"), 1U);
+  EXPECT_GE(read.counters.at("rss_bytes").size(), 3U);
+  EXPECT_GT(read.counters.at("rss_bytes").front(), 1e6);
+  EXPECT_EQ(read.sources.at("rss_bytes"), "process");
+}
+
+TEST_F(Sdk, a_rule_over_a_sampled_number_starts_its_sampler) {
+  enable();
+  ASSERT_EQ(Runtime::rule("minor_faults > 0 => capture_next_steps(2)"), ACCEL_OK);
+  for (int i = 0; i < 5000 && Runtime::newest_capture().empty(); ++i) train(1);
+  step_until(ACCEL_STATE_WATCHING);
+  EXPECT_EQ(read_capture(Runtime::newest_capture()).steps.size(), 2U);
 }
 
 TEST_F(Sdk, several_windows_in_turn_are_files_of_their_own) {

@@ -171,6 +171,17 @@ TEST(WindowPlan, a_cycle_of_gradient_accumulation_is_found) {
   EXPECT_EQ(history_of(steps).cycle(), 2U);
 }
 
+TEST(WindowPlan, outliers_at_any_places_are_no_cycle) {
+  for (std::uint32_t first = 0; first < 24; ++first) {
+    for (std::uint32_t second = 0; second < 24; ++second) {
+      std::vector<std::uint64_t> steps(24, 100);
+      steps[first] = 200;
+      steps[second] = 150;
+      EXPECT_EQ(history_of(steps).cycle(), 1U) << first << " " << second;
+    }
+  }
+}
+
 TEST(WindowPlan, a_schedule_waits_warms_up_keeps_and_closes) {
   WindowPlan plan;
   plan.begin({2, 2, 3, 1, 2, 0});

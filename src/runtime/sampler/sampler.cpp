@@ -1,0 +1,60 @@
+#include "runtime/sampler/sampler.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace accel::runtime {
+
+#define SAMPLER(name)                      \
+  namespace name {                         \
+  extern const SamplerDescriptor kSampler; \
+  }
+#include "runtime/sampler/catalog.def"
+#undef SAMPLER
+
+namespace {
+
+const SamplerDescriptor* const kAll[] = {
+#define SAMPLER(name) &name::kSampler,
+#include "runtime/sampler/catalog.def"
+#undef SAMPLER
+};
+
+}  // namespace
+
+const SamplerDescriptor* const* samplers(std::size_t& count) {
+  count = sizeof kAll / sizeof kAll[0];
+  return kAll;
+}
+
+const SamplerDescriptor* sampler_of(const char* number, const SampleField** field) {
+  for (const SamplerDescriptor* sampler : kAll) {
+    for (std::size_t f = 0; f < sampler->field_count; ++f) {
+      if (std::strcmp(sampler->fields[f].name, number) != 0) continue;
+      if (field != nullptr) *field = &sampler->fields[f];
+      return sampler;
+    }
+  }
+  return nullptr;
+}
+
+bool SystemFile::open(const char* path) {
+  close();
+  fd_ = ::open(path, O_RDONLY | O_CLOEXEC);
+  return fd_ >= 0;
+}
+
+const char* SystemFile::read() {
+  const ssize_t got = fd_ < 0 ? -1 : ::pread(fd_, text_, sizeof text_ - 1, 0);
+  text_[got < 0 ? 0 : got] = 0;
+  return text_;
+}
+
+void SystemFile::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+}  // namespace accel::runtime

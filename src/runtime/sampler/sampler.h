@@ -1,0 +1,52 @@
+// What a sampler is: plain data that says which numbers it gives, how often they are true, and three functions.
+// Samplers are listed in catalog.def and run on the sampler thread alone; a value that could not be taken is NaN, never
+// 0. C library only, no exceptions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/trigger/numbers.h"
+
+namespace accel::runtime {
+
+struct SampleField {
+  const char* name;  // of the number; a built-in one or its own
+  const char* unit;
+};
+
+inline constexpr std::size_t kMaxSampleFields = 16;
+
+struct SamplerDescriptor {
+  const char* id;
+  NumberSource source;
+  const SampleField* fields;
+  std::size_t field_count;
+  std::int64_t interval_ns;         // while rules need it
+  std::int64_t window_interval_ns;  // while a window is open
+  std::int64_t refresh_ns;          // the source itself changes no faster
+  // Null when it can give something; else why not and what helps.
+  const char* (*open)();
+  void (*sample)(std::int64_t now_ns, double* values);
+  void (*close)();
+};
+
+// All samplers, in the order of catalog.def.
+const SamplerDescriptor* const* samplers(std::size_t& count);
+// The sampler that gives the number, null for a number of the program's own.
+const SamplerDescriptor* sampler_of(const char* number, const SampleField** field);
+
+// Reads a small file of the system (procfs, sysfs, cgroupfs) again and again through one descriptor.
+class SystemFile {
+ public:
+  bool open(const char* path);
+  // The text with a zero at its end; empty when it cannot be read.
+  const char* read();
+  void close();
+
+ private:
+  int fd_ = -1;
+  char text_[1024] = {};
+};
+
+}  // namespace accel::runtime
