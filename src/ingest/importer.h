@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,5 +44,7 @@ std::span<const ImporterDescriptor* const> importers();
 // Opens `path` ("-" = standard input), unpacks what is packed (gz, zst, zip, tar.gz), finds the importer and reads. An
 // input that is something else fails with ErrorCode::not_a_trace and a message that names it and says what to do.
 Result<TraceStore> import_trace(const std::string& path, const ImportOptions& options);
+// The same for bytes from anywhere, but for archives.
+Result<TraceStore> import_source(std::unique_ptr<ByteSource> source, const ImportOptions& options);
 
 }  // namespace accel

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "trace/staging.h"
@@ -29,13 +30,13 @@ struct TraceBuilder::State {
 
   std::vector<TraceBatch::BeginEnd> begin_ends;
   std::vector<TraceBatch::ThreadName> thread_names;
-  std::map<StringId, std::uint64_t> categories;
+  std::map<std::string, std::uint64_t> categories;
 
   struct Mark {
     std::vector<std::size_t> rows;  // of each table, in the order of schema.def
     std::size_t begin_ends = 0;
     std::size_t thread_names = 0;
-    std::map<StringId, std::uint64_t> categories;
+    std::map<std::string, std::uint64_t> categories;
     NoteList notes;
     std::uint64_t events = 0;
   };

@@ -99,9 +99,7 @@ Result<TraceStore> finish_store(TraceBuilder::State& state) {
   name_threads(state);
   find_main_process(store);
   store.time_range = find_time_range(store);
-  for (const auto& [category, count] : state.categories) {
-    store.input.events_by_category[std::string(store.strings.view(category))] += count;
-  }
+  store.input.events_by_category = std::move(state.categories);
   return std::move(store);
 }
 

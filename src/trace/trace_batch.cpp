@@ -71,7 +71,7 @@ DeviceEventId TraceBatch::add_device_event(DeviceEventRow row, const CopyDetailR
   return DeviceEventId(static_cast<std::uint32_t>(device_events.size() - 1));
 }
 
-void TraceBatch::count_events(StringId category, std::uint64_t count) {
+void TraceBatch::count_events(std::string_view category, std::uint64_t count) {
   events += count;
   for (auto& [known, total] : index_->categories) {
     if (known == category) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -114,7 +115,7 @@ struct RowIndexes {
 };
 
 struct TraceBatch::Index : RowIndexes {
-  std::vector<std::pair<StringId, std::uint64_t>> categories;
+  std::vector<std::pair<std::string, std::uint64_t>> categories;
 };
 
 }  // namespace accel

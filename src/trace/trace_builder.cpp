@@ -227,7 +227,7 @@ void TraceBuilder::State::merge(TraceBatch& batch, IdMaps& maps) {
     row.name = maps(row.name);
     thread_names.push_back(row);
   }
-  for (const auto& [category, count] : batch.index_->categories) categories[maps(category)] += count;
+  for (const auto& [category, count] : batch.index_->categories) categories[category] += count;
 }
 
 }  // namespace accel

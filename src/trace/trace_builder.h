@@ -59,7 +59,7 @@ class TraceBatch {
   };
   std::vector<ThreadName> thread_names;
   // Counts events of a recorded category, for InputInfo::events_by_category; also adds them to `events`.
-  void count_events(StringId category, std::uint64_t count = 1);
+  void count_events(std::string_view category, std::uint64_t count = 1);
 
   StringPool strings;
   NoteList notes;

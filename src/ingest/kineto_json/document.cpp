@@ -181,10 +181,7 @@ std::size_t Document::walk_outside(std::string_view text, std::size_t at, std::u
 }
 
 std::size_t Document::read_member(std::string_view text, std::size_t at, std::uint64_t offset, bool final) {
-  const auto not_yet = [&] {
-    if (final) return text.size();
-    return at;
-  };
+  const auto not_yet = [&] { return final ? text.size() : at; };
   StringFaults faults;
   const ExactReader::Outcome key_end = reader_.skip_string(text, at, faults);
   if (key_end.status != Status::complete) return not_yet();
@@ -194,7 +191,10 @@ std::size_t Document::read_member(std::string_view text, std::size_t at, std::ui
   if (text[i] != ':') return recover_outside(text, i, offset, final);
   i = skip_space(text, i + 1);
   if (i == text.size()) return not_yet();
+  had_members_ = true;
+  had_schema_ = had_schema_ || key == "schemaVersion";
   if (key == "traceEvents" && text[i] == '[') {
+    had_events_ = true;
     place_ = Place::events;
     return i + 1;
   }

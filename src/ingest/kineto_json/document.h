@@ -32,6 +32,8 @@ class Document {
 
   // After the last walk: whether the text ends in the middle of the document.
   bool truncated() const;
+  // Whether it was an object with members, none of which is of a trace.
+  bool is_no_trace() const { return had_members_ && !had_events_ && !had_schema_; }
 
  private:
   enum class Place : std::uint8_t {
@@ -58,6 +60,8 @@ class Document {
   RawEvent event_;
   Place place_ = Place::start;
   bool bare_array_ = false;
+  bool had_members_ = false;
+  bool had_schema_ = false;  // the mark of a trace, even if its events are missing
   bool had_events_ = false;
   char last_character_ = '\0';  // of the text so far, white space aside
   // The way back after damage: no event was whole since `lost_from_`.

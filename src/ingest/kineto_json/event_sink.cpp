@@ -255,7 +255,7 @@ EventClass EventSink::classify(std::string_view category) {
   if (category.empty()) {
     ++uncategorised_;
   } else {
-    batch_.count_events(text(category));
+    batch_.count_events(name);
   }
   // Makers of new devices name their calls by the same pattern.
   if (name.ends_with("_runtime")) return EventClass::runtime_call;
@@ -265,10 +265,10 @@ EventClass EventSink::classify(std::string_view category) {
 void EventSink::flush() {
   static_assert(kKnown <= std::tuple_size_v<decltype(counts_)>);
   for (std::size_t i = 0; i < kKnown; ++i) {
-    if (counts_[i] != 0) batch_.count_events(batch_.intern(kCategories[i].name), counts_[i]);
+    if (counts_[i] != 0) batch_.count_events(kCategories[i].name, counts_[i]);
     counts_[i] = 0;
   }
-  if (uncategorised_ != 0) batch_.count_events(batch_.intern(""), uncategorised_);
+  if (uncategorised_ != 0) batch_.count_events("", uncategorised_);
   uncategorised_ = 0;
   last_thread_ = ThreadIndex();  // thread numbers are the batch's own
 }

@@ -12,13 +12,16 @@ namespace accel::kineto_json {
 namespace {
 
 int sniff(std::span<const char> head, std::string_view /*path*/) {
-  const std::string_view text(head.data(), head.size());
+  std::string_view text(head.data(), head.size());
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return 0;
-  if (text[first] == '[') return text.find("\"ph\"") != std::string_view::npos ? 80 : 0;
-  if (text[first] != '{') return 0;
-  if (text.find("\"traceEvents\"") != std::string_view::npos || text.find("\"schemaVersion\"") != std::string_view::npos) return 90;
-  return 0;
+  text.remove_prefix(first);
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  const bool empty = text.size() > 1 && text.find_first_not_of(" \t\r\n", 1) == text.find_first_of("]}");
+  if (text[0] == '[') return has("\"ph\"") || empty ? 80 : 0;
+  if (text[0] == '{') return has("\"traceEvents\"") || has("\"schemaVersion\"") || empty ? 90 : 10;  // the events may come late
+  return has("\"ph\"") && (has("\"traceEvents\"") || has("\"ts\"")) ? 60 : 0;  // a damaged head
 }
 
 std::string byte(std::uint64_t offset) { return "byte " + std::to_string(offset); }
@@ -76,6 +79,8 @@ Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
   Result<Imported> imported = stream_import(source, builder, {threads, options.progress});
   if (!imported) return imported.error();
   if (imported->facts.several_ranks()) return two_ranks(source.name());
+
+  if (imported->no_trace) return Error{ErrorCode::not_a_trace, "This is JSON, but no trace.", source.name()};
 
   NoteList& notes = builder.notes();
   drop_foreign_events(*imported, builder, notes);

@@ -45,6 +45,7 @@ class Import {
     if (chunks_.error()) return *chunks_.error();
     result_.text_bytes = chunks_.text_bytes();
     result_.truncated = document_.truncated();
+    result_.no_trace = document_.is_no_trace();
     return std::move(result_);
   }
 

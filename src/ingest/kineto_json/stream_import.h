@@ -15,6 +15,7 @@ struct Imported {
   ProcessInfo process;     // what the document says beside its events
   std::uint64_t text_bytes = 0;
   bool truncated = false;
+  bool no_trace = false;  // an object with members, none of which is of a trace
   // Points of the builder before which nothing was damaged, and the offsets of the damage.
   struct Damage {
     std::uint64_t offset = 0;
