@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/task_pool.h"
+
 namespace accel {
 namespace {
 
@@ -82,20 +84,25 @@ Result<TraceStore> finish_store(TraceBuilder::State& state) {
   std::vector<std::uint32_t> device_rows;
   const bool any_collective = state.staged.collectives.rows != 0;
   pair_begin_ends(state);
+  parallel_for(state.thread_count, 2, [&](std::size_t part) {
+    if (part == 0) {
+      finish_device_events(state, base_ns, any_collective, device_rows);
+    } else {
+      drain_plain_tables(state);
+      add_base(store.device_syncs.start_ns, base_ns);
+      add_base(store.device_annotations.start_ns, base_ns);
+      add_base(store.memory_events.time_ns, base_ns);
+      add_base(store.counters.time_ns, base_ns);
+    }
+  });
   finish_slices(state, base_ns, any_collective, slice_rows);
-  finish_device_events(state, base_ns, any_collective, device_rows);
-  drain_plain_tables(state);
-  add_base(store.device_syncs.start_ns, base_ns);
-  add_base(store.device_annotations.start_ns, base_ns);
-  add_base(store.memory_events.time_ns, base_ns);
-  add_base(store.counters.time_ns, base_ns);
   for (SliceId& op : store.collectives.op) {
     if (op.valid()) op = SliceId(slice_rows[op.value]);
   }
   for (DeviceEventId& kernel : store.collectives.kernel) {
     if (kernel.valid()) kernel = DeviceEventId(device_rows[kernel.value]);
   }
-  link_launches(store);
+  link_launches(store, state.thread_count);
   name_threads(state);
   find_main_process(store);
   store.time_range = find_time_range(store);

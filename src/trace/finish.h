@@ -24,7 +24,7 @@ void finish_device_events(TraceBuilder::State& state, std::int64_t base_ns, bool
                           std::vector<std::uint32_t>& final_row);
 
 // Sets DeviceEvent::launch by correlation and checks External ids against time and thread.
-void link_launches(TraceStore& store);
+void link_launches(TraceStore& store, unsigned threads);
 
 // Sorts `rows` by `less`, which is a total order. Input that consists of a few sorted runs, as recordings do, costs one
 // pass for each doubling of the run.
@@ -64,7 +64,7 @@ void sort_runs(std::span<std::uint32_t> rows, const Less& less) {
 // The staged column in a new order: out[i] = staged[order[i]]. The staged rows are given back.
 template <typename T>
 void gather(StagedColumn<T>& staged, std::span<const std::uint32_t> order, std::vector<T>& out) {
-  out.reserve(order.size());
+  reserve_column(out, order.size());
   for (const std::uint32_t row : order) out.push_back(staged[row]);
   staged.clear();
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -95,23 +96,29 @@ void finish_slices(TraceBuilder::State& state, std::int64_t base_ns, bool want_f
     final_row.resize(rows);
     for (std::uint32_t i = 0; i < rows; ++i) final_row[order[i]] = i;
   }
-  gather(staged.start_ns, order, out.start_ns);
-  if (base_ns != 0) {
-    for (std::int64_t& start : out.start_ns) start += base_ns;
-  }
-  gather(staged.dur_ns, order, out.dur_ns);
-  gather(staged.name, order, out.name);
-  gather(staged.detail, order, out.detail);
-  gather(staged.kind, order, out.kind);
-  gather(staged.flags, order, out.flags);
+  const std::vector<std::function<void()>> columns = {
+      [&] {
+        gather(staged.start_ns, order, out.start_ns);
+        if (base_ns == 0) return;
+        for (std::int64_t& start : out.start_ns) start += base_ns;
+      },
+      [&] { gather(staged.dur_ns, order, out.dur_ns); },
+      [&] { gather(staged.name, order, out.name); },
+      [&] { gather(staged.detail, order, out.detail); },
+      [&] { gather(staged.kind, order, out.kind); },
+      [&] { gather(staged.flags, order, out.flags); },
+      [&] { reserve_column(out.parent, rows), out.parent.resize(rows); },
+      [&] { out.depth.resize(rows); },
+      [&] {
+        out.thread.reserve(rows);
+        for (std::size_t t = 0; t < threads; ++t) {
+          const auto [first, last] = store.thread_ranges[t];
+          out.thread.insert(out.thread.end(), last - first, ThreadIndex(static_cast<std::uint16_t>(t)));
+        }
+      },
+  };
+  parallel_for(state.thread_count, columns.size(), [&](std::size_t i) { columns[i](); });
   std::vector<std::uint32_t>().swap(order);
-  out.parent.resize(rows);
-  out.depth.resize(rows);
-  out.thread.resize(rows);
-  for (std::size_t t = 0; t < threads; ++t) {
-    const auto [first, last] = store.thread_ranges[t];
-    std::fill(out.thread.begin() + first, out.thread.begin() + last, ThreadIndex(static_cast<std::uint16_t>(t)));
-  }
 
   const std::int64_t stop = recorder_stop(out);
   std::vector<std::uint64_t> clamped(threads, 0);

@@ -12,11 +12,21 @@
 
 namespace accel {
 
-// Pages from the system, zeroed. Throws std::bad_alloc like operator new.
-void* take_pages(std::size_t bytes);
+// Pages from the system, zeroed. `present`: in memory at once, for pages that are about to be filled; one by one they
+// would cost an exception each. Throws std::bad_alloc like operator new.
+void* take_pages(std::size_t bytes, bool present);
 void return_pages(void* pages, std::size_t bytes);
+// Asks for large pages below memory that is about to be filled. A wish; nothing depends on it.
+void prefer_large_pages(void* memory, std::size_t bytes);
 
-inline constexpr std::uint32_t kSegmentShift = 16;
+// Reserves `rows` and asks for large pages.
+template <typename T>
+void reserve_column(std::vector<T>& column, std::size_t rows) {
+  column.reserve(rows);
+  prefer_large_pages(column.data(), column.capacity() * sizeof(T));
+}
+
+inline constexpr std::uint32_t kSegmentShift = 14;
 inline constexpr std::uint32_t kSegmentRows = 1U << kSegmentShift;
 
 template <typename T>
@@ -30,8 +40,8 @@ class StagedColumn {
   // Makes room for rows [0, rows). Under the builder's lock; rows that were reserved before may be filled meanwhile by
   // other threads, since neither the directory nor a segment ever moves.
   void reserve_rows(std::size_t rows) {
-    if (directory_ == nullptr) directory_ = static_cast<T**>(take_pages(kDirectoryEntries * sizeof(T*)));
-    for (; segments_ * kSegmentRows < rows; ++segments_) directory_[segments_] = static_cast<T*>(take_pages(kSegmentRows * sizeof(T)));
+    if (directory_ == nullptr) directory_ = static_cast<T**>(take_pages(kDirectoryEntries * sizeof(T*), false));
+    for (; segments_ * kSegmentRows < rows; ++segments_) directory_[segments_] = static_cast<T*>(take_pages(kSegmentRows * sizeof(T), true));
   }
   T& operator[](std::size_t row) { return directory_[row >> kSegmentShift][row & (kSegmentRows - 1)]; }
   const T& operator[](std::size_t row) const { return directory_[row >> kSegmentShift][row & (kSegmentRows - 1)]; }
@@ -40,7 +50,7 @@ class StagedColumn {
 
   // Moves rows [0, rows) to `out` in order, giving every segment back as soon as it is copied.
   void drain(std::vector<T>& out, std::size_t rows) {
-    out.reserve(rows);
+    reserve_column(out, rows);
     for (std::size_t segment = 0, left = rows; left > 0; ++segment) {
       const std::size_t n = left < kSegmentRows ? left : kSegmentRows;
       out.insert(out.end(), directory_[segment], directory_[segment] + n);

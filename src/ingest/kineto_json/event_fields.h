@@ -5,10 +5,11 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "ingest/kineto_json/key_table.h"
 
 namespace accel::kineto_json {
 
@@ -77,14 +78,6 @@ class RawEvent {
   std::vector<std::pair<std::string_view, std::string_view>> all_args_;
 };
 
-inline constexpr std::array<std::string_view, kKeys> kKeyTexts = {
-#define EVENT_KEY(id, text) text,
-#define ARG_KEY(id, text)
-#include "ingest/kineto_json/keys.def"
-#undef EVENT_KEY
-#undef ARG_KEY
-};
-
 inline constexpr std::array<std::string_view, kArgs> kArgTexts = {
 #define EVENT_KEY(id, text)
 #define ARG_KEY(id, text) text,
@@ -93,55 +86,28 @@ inline constexpr std::array<std::string_view, kArgs> kArgTexts = {
 #undef ARG_KEY
 };
 
-// Whether [p, p + size) is `text`, which has that size. Short texts only, without a call.
-inline bool same_text(const char* p, const char* text, std::size_t size) {
-  const auto load64 = [](const char* at) {
-    std::uint64_t v;
-    std::memcpy(&v, at, 8);
+// The keys of an event are a few short words, looked up eight times an event: told apart by length and value, which the
+// branch predictor learns from the order in which recorders write them.
+inline Key find_key(std::string_view text) {
+  if (text.empty() || text.size() > 4) return Key::unknown;
+  const auto packed = [](std::string_view word) constexpr {
+    std::uint64_t v = word.size();
+    for (const char c : word) v = v << 8 | static_cast<unsigned char>(c);
     return v;
   };
-  const auto load32 = [](const char* at) {
-    std::uint32_t v;
-    std::memcpy(&v, at, 4);
-    return v;
-  };
-  if (size > 16) return std::memcmp(p, text, size) == 0;
-  if (size >= 8) return load64(p) == load64(text) && load64(p + size - 8) == load64(text + size - 8);
-  if (size >= 4) return load32(p) == load32(text) && load32(p + size - 4) == load32(text + size - 4);
-  for (std::size_t i = 0; i < size; ++i) {
-    if (p[i] != text[i]) return false;
+  switch (packed(text)) {
+#define EVENT_KEY(id, text) \
+  case packed(text): return Key::id;
+#define ARG_KEY(id, text)
+#include "ingest/kineto_json/keys.def"
+#undef EVENT_KEY
+#undef ARG_KEY
+    default: return Key::unknown;
   }
-  return true;
 }
 
-// Finds which key a text is. Recorders write the keys of one kind of event in one order, so the key that followed last
-// time is tried first; the rest is found by a table over length and first character.
-template <typename Id, std::size_t kCount>
-class KeyFinder {
- public:
-  explicit KeyFinder(const std::array<std::string_view, kCount>& texts) : texts_(texts) { next_.fill(0); }
+inline constexpr KeyTable<kArgs> kArgTable{kArgTexts};
 
-  void start() { last_ = kCount; }
-  Id find(std::string_view key) {
-    const std::size_t guess = next_[last_];
-    if (texts_[guess].size() == key.size() && same_text(key.data(), texts_[guess].data(), key.size())) {
-      last_ = guess;
-      return static_cast<Id>(guess);
-    }
-    for (std::size_t i = 0; i < kCount; ++i) {
-      if (texts_[i] == key) {
-        next_[last_] = static_cast<std::uint8_t>(i);
-        last_ = i;
-        return static_cast<Id>(i);
-      }
-    }
-    return static_cast<Id>(kCount);
-  }
-
- private:
-  std::array<std::string_view, kCount> texts_;
-  std::array<std::uint8_t, kCount + 1> next_;
-  std::size_t last_ = kCount;
-};
+inline Arg find_arg(std::string_view text) { return static_cast<Arg>(kArgTable.find(text)); }
 
 }  // namespace accel::kineto_json

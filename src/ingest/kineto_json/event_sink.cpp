@@ -49,6 +49,13 @@ constexpr Category kCategories[] = {
 };
 constexpr std::size_t kKnown = std::size(kCategories);
 
+consteval std::array<std::string_view, kKnown> category_names() {
+  std::array<std::string_view, kKnown> names;
+  for (std::size_t i = 0; i < kKnown; ++i) names[i] = kCategories[i].name;
+  return names;
+}
+constexpr KeyTable<kKnown> kCategoryTable{category_names()};
+
 // Times further than this from the origin are no times: with a base and a duration they would leave int64.
 constexpr std::int64_t kFarthest = 4'000'000'000'000'000'000;
 constexpr std::int64_t kLongest = 1'000'000'000'000'000'000;
@@ -241,16 +248,9 @@ StringId EventSink::text(std::string_view token) {
 
 EventClass EventSink::classify(std::string_view category) {
   const std::string_view name = without_quotes(category);
-  if (last_category_ < kKnown && kCategories[last_category_].name == name) {
-    ++counts_[last_category_];
-    return kCategories[last_category_].kind;
-  }
-  for (std::size_t i = 0; i < kKnown; ++i) {
-    if (kCategories[i].name == name) {
-      last_category_ = i;
-      ++counts_[i];
-      return kCategories[i].kind;
-    }
+  if (const std::size_t i = kCategoryTable.find(name); i < kKnown) {
+    ++counts_[i];
+    return kCategories[i].kind;
   }
   if (category.empty()) {
     ++uncategorised_;

@@ -109,7 +109,6 @@ class EventSink {
   std::uint64_t offset_ = 0;  // of the event at hand
   std::uint64_t uncategorised_ = 0;
   std::array<std::uint64_t, 40> counts_{};  // by known category
-  std::size_t last_category_ = 0;
 
   std::string last_pid_;
   std::string last_tid_;

@@ -129,11 +129,6 @@ Outcome ExactReader::skip_value(std::string_view text, std::size_t at, StringFau
 }
 
 Outcome ExactReader::read_members(std::string_view text, std::size_t at, RawEvent& event, StringFaults& faults, bool inside_args) {
-  if (inside_args) {
-    args_.start();
-  } else {
-    keys_.start();
-  }
   const bool all = inside_args && event.wants_all_args();
   std::size_t i = skip_space(text, at + 1);
   if (i < text.size() && text[i] == '}') return {Status::complete, i + 1};
@@ -149,7 +144,7 @@ Outcome ExactReader::read_members(std::string_view text, std::size_t at, RawEven
     if (text[i] != ':') return {Status::broken, i};
     i = skip_space(text, i + 1);
     if (i >= text.size()) return {Status::need_more, text.size()};
-    const Key key = inside_args ? Key::unknown : keys_.find(name);
+    const Key key = inside_args ? Key::unknown : find_key(name);
     Outcome value;
     if (key == Key::args && text[i] == '{') {
       value = read_members(text, i, event, faults, true);
@@ -158,7 +153,7 @@ Outcome ExactReader::read_members(std::string_view text, std::size_t at, RawEven
       if (value.status == Status::complete) {
         const std::string_view raw = text.substr(i, value.end - i);
         if (inside_args) {
-          event.set(args_.find(name), raw);
+          event.set(find_arg(name), raw);
           if (all) event.add_arg(name, raw);
         } else {
           event.set(key, raw);

@@ -47,8 +47,6 @@ class ExactReader {
  private:
   Outcome read_members(std::string_view text, std::size_t at, RawEvent& event, StringFaults& faults, bool inside_args);
 
-  KeyFinder<Key, kKeys> keys_{kKeyTexts};
-  KeyFinder<Arg, kArgs> args_{kArgTexts};
 };
 
 // Where the first byte that is not UTF-8 stands; text.size() if there is none.

@@ -57,7 +57,6 @@ inline std::size_t FastReader::value(std::size_t i, std::string_view& out) const
 }
 
 std::size_t FastReader::read_args(std::size_t i) {
-  args_.start();
   const bool all = event_.wants_all_args();
   ++i;  // the brace
   if (i < count_ && text_[at_[i]] == '}') return i + 1;
@@ -67,7 +66,7 @@ std::size_t FastReader::read_args(std::size_t i) {
     std::string_view text;
     i = value(i + 2, text);
     if (i >= count_) return kBad;
-    event_.set(args_.find(key), text);
+    event_.set(find_arg(key), text);
     if (all) event_.add_arg(key, text);
     const char c = text_[at_[i++]];
     if (c == '}') return i;
@@ -77,13 +76,12 @@ std::size_t FastReader::read_args(std::size_t i) {
 
 std::size_t FastReader::read_event(std::size_t i) {
   event_.clear();
-  keys_.start();
   ++i;
   if (i < count_ && text_[at_[i]] == '}') return i + 1;
   while (true) {
     std::string_view name;
     if (!member(i, name)) return kBad;
-    const Key key = keys_.find(name);
+    const Key key = find_key(name);
     i += 2;
     if (key == Key::args && text_[at_[i]] == '{') {
       i = read_args(i);

@@ -35,8 +35,6 @@ class FastReader {
   const std::uint32_t* at_ = nullptr;  // the index
   std::size_t count_ = 0;
   RawEvent event_;
-  KeyFinder<Key, kKeys> keys_{kKeyTexts};
-  KeyFinder<Arg, kArgs> args_{kArgTexts};
 };
 
 }  // namespace accel::kineto_json

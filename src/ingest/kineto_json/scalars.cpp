@@ -12,6 +12,22 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// Eight characters at once, as a 64-bit word (the way of Lemire's fast_float).
+std::uint64_t load64(const char* p) {
+  std::uint64_t v;
+  std::memcpy(&v, p, 8);
+  return v;
+}
+bool are_eight_digits(const char* p) {
+  const std::uint64_t v = load64(p);
+  return (((v + 0x4646464646464646) | (v - 0x3030303030303030)) & 0x8080808080808080) == 0;
+}
+std::uint64_t eight_digits(const char* p) {
+  std::uint64_t v = load64(p) - 0x3030303030303030;
+  v = v * 10 + (v >> 8);
+  return (((v & 0x000000FF000000FF) * 0x000F424000000064 + ((v >> 16 & 0x000000FF000000FF) * 0x0000271000000001)) >> 32) & 0xFFFFFFFF;
+}
+
 // Why a token that is not a plain number is none.
 Parsed classify(std::string_view token) {
   std::string_view word = token;
@@ -134,23 +150,32 @@ Parsed parse_float(std::string_view token, double& out) {
 
 Parsed parse_time(std::string_view token, std::int64_t& out) {
   token = without_quotes(token);
-  // Nearly every time is "digits.ddd" of at most 18 digits.
-  std::uint64_t value = 0;
-  std::size_t i = 0;
-  const bool negative = !token.empty() && token[0] == '-';
-  if (negative) ++i;
-  const std::size_t first = i;
-  for (; i < token.size() && is_digit(token[i]); ++i) value = value * 10 + static_cast<unsigned>(token[i] - '0');
-  if (i > first && i - first <= 15) {
-    std::size_t fraction = 0;
-    if (i < token.size() && token[i] == '.') {
-      for (++i; i < token.size() && fraction < 3 && is_digit(token[i]); ++i, ++fraction) {
-        value = value * 10 + static_cast<unsigned>(token[i] - '0');
-      }
+  // Nearly every time is "digits" or "digits.ddd" of few enough digits.
+  const std::size_t n = token.size();
+  std::size_t whole = n;
+  for (std::size_t back = 2; back <= 4 && back < n; ++back) {
+    if (token[n - back] == '.') whole = n - back;
+  }
+  if (whole > 0 && whole <= 15) {
+    const char* const p = token.data();
+    std::uint64_t value = 0;
+    bool digits = true;
+    std::size_t i = 0;
+    for (; i + 8 <= whole; i += 8) {
+      digits = digits && are_eight_digits(p + i);
+      value = value * 100'000'000 + eight_digits(p + i);
     }
-    if (i == token.size()) {
-      for (; fraction < 3; ++fraction) value *= 10;
-      out = static_cast<std::int64_t>(negative ? 0 - value : value);
+    for (; i < whole; ++i) {
+      digits = digits && is_digit(p[i]);
+      value = value * 10 + static_cast<unsigned char>(p[i] - '0');
+    }
+    for (i = whole + 1; i < n; ++i) {
+      digits = digits && is_digit(p[i]);
+      value = value * 10 + static_cast<unsigned char>(p[i] - '0');
+    }
+    if (digits) {
+      constexpr std::uint64_t kScale[] = {1000, 1000, 100, 10, 1};  // by characters from the point on
+      out = static_cast<std::int64_t>(value * kScale[n - whole]);
       return Parsed::ok;
     }
   }

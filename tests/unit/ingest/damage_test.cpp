@@ -38,7 +38,7 @@ TEST(Damage, ACutAnywhereKeepsEveryEventBeforeIt) {
   for (std::size_t i = 0; i < places(60); ++i) {
     const std::size_t cut = 3000 + random() % (capture.text.size() - 3000);
     const Result<TraceStore> store = import_text(std::string_view(capture.text).substr(0, cut));
-    ASSERT_TRUE(store.ok()) << cut;
+    ASSERT_TRUE(store.ok()) << cut << " " << store.error().message;
     EXPECT_EQ(store->input.events, capture.events_before(cut)) << cut;
     EXPECT_EQ(count_of(*store, NoteCode::truncated), 1U) << cut;
   }
@@ -54,7 +54,7 @@ TEST(Damage, AFlippedByteCostsAtMostAFewEventsAndNoneBeforeIt) {
     const char flipped = static_cast<char>(static_cast<unsigned char>(text[at]) ^ (1U << random() % 8));
     text[at] = flipped;
     const Result<TraceStore> store = import_text(text);
-    ASSERT_TRUE(store.ok()) << at;
+    ASSERT_TRUE(store.ok()) << at << " " << store.error().message;
     EXPECT_GE(store->input.events, capture.events_before(at)) << at;
     // A bracket that opens or closes wrongly may take a few neighbours along.
     EXPECT_GE(store->input.events + 8, all) << at << " " << flipped;
@@ -70,7 +70,7 @@ TEST(Damage, AHoleOfZerosLosesOnlyWhatItCovers) {
     const std::size_t at = 3000 + random() % (text.size() - 10'000);
     std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(at), 4096, '\0');
     const Result<TraceStore> store = import_text(text);
-    ASSERT_TRUE(store.ok()) << at;
+    ASSERT_TRUE(store.ok()) << at << " " << store.error().message;
     const std::size_t covered = capture.events_before(at + 4096) - capture.events_before(at);
     EXPECT_GE(store->input.events + covered + 2, all) << at;
     EXPECT_GE(store->input.events, capture.events_before(at)) << at;
