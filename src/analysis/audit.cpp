@@ -35,6 +35,8 @@ class Auditor {
     check_lost_head();
     check_blind_head();
     check_host();
+    check_ids();
+    check_warm_up();
     check_clock();
     check_loader();
     check_sharing();
@@ -46,10 +48,14 @@ class Auditor {
     const DeviceEventTable& events = store_.device_events;
     std::vector<std::int64_t> latest_end(store_.streams.size(), std::numeric_limits<std::int64_t>::min());
     std::uint64_t graph_replays = 0;
+    std::uint64_t without_correlation = 0;
+    std::uint64_t without_external_id = 0;
     for (std::uint32_t i = 0; i < events.size(); ++i) {
       if ((events.flags[i] & kDeviceNoTiming) != 0) continue;
       const std::int64_t end = events.start_ns[i] + events.dur_ns[i];
       if (events.dur_ns[i] == 0) ++audit_.zero_duration_device;
+      if (events.correlation[i] == kNotRecorded) ++without_correlation;
+      if (events.external_id[i] == kNotRecorded || events.external_id[i] == 0) ++without_external_id;
       if (events.stream[i].valid()) {
         std::int64_t& latest = latest_end[events.stream[i].value];
         if (events.start_ns[i] < latest) ++audit_.same_stream_overlaps;
@@ -69,6 +75,8 @@ class Auditor {
     }
     audit_.graph_kernels = static_cast<std::int64_t>(graph_replays);
     notes_.add(NoteCode::zero_duration_device, audit_.zero_duration_device);
+    notes_.add(NoteCode::correlation_missing, without_correlation);
+    notes_.add(NoteCode::external_id_missing, without_external_id);
     notes_.add(NoteCode::same_stream_overlap, audit_.same_stream_overlaps);
     if (audit_.has_host_activity) notes_.add(NoteCode::device_without_launch, audit_.device_without_launch);
     notes_.add(NoteCode::kernel_before_launch, audit_.starts_before_launch, {},
@@ -210,18 +218,40 @@ class Auditor {
     std::int64_t recorder_ns = 0;
     std::int64_t full_ns = 0;
     std::uint64_t clamped = 0;
+    std::uint64_t zero = 0;
     for (std::uint32_t i = 0; i < store_.slices.size(); ++i) {
       if ((store_.slices.flags[i] & kSliceCrossing) != 0) ++audit_.crossing_ranges;
       if ((store_.slices.flags[i] & kSliceClamped) != 0) ++clamped;
+      if (store_.slices.dur_ns[i] == 0 && (store_.slices.flags[i] & kSliceUnfinished) == 0) ++zero;
       if (store_.slices.kind[i] != SliceKind::overhead) continue;
       const NameClass c = index_.class_of(store_, i);
       if (c == NameClass::recorder_overhead) { ++recorder_rows; recorder_ns += store_.slices.dur_ns[i]; }
       if (c == NameClass::command_buffer_full) { ++full_rows; full_ns += store_.slices.dur_ns[i]; }
     }
     notes_.add(NoteCode::crossing_ranges, audit_.crossing_ranges);
+    notes_.add(NoteCode::zero_duration_host, zero);
     if (store_.notes.find(NoteCode::unclosed_frames) == nullptr) notes_.add(NoteCode::unclosed_frames, clamped);
     notes_.add(NoteCode::profiler_overhead, recorder_rows, {}, microseconds(recorder_ns) + " in rows of the recorder");
     notes_.add(NoteCode::launch_queue_full, full_rows, {}, microseconds(full_ns) + " in all");
+  }
+
+  void check_ids() {
+    constexpr std::int64_t k32Bits = 0xffffffffLL;
+    std::uint64_t wide = 0;
+    for (const std::int64_t tid : store_.threads.tid) wide += tid != kNotRecorded && (tid < 0 || tid > k32Bits) ? 1 : 0;
+    notes_.add(NoteCode::wide_ids, wide);
+  }
+
+  // Device events that were launched in the window and before its first step: warm-up steps that the recorder kept.
+  void check_warm_up() {
+    if (segmentation_.source != StepSource::profiler_step || segmentation_.steps.empty()) return;
+    const std::int64_t first_step = segmentation_.steps.front().host.start_ns;
+    std::uint64_t early = 0;
+    for (std::uint32_t i = 0; i < store_.device_events.size(); ++i) {
+      const SliceId launch = store_.device_events.launch[i];
+      early += launch.valid() && store_.slices.start_ns[launch.value] < first_step ? 1 : 0;
+    }
+    notes_.add(NoteCode::warm_up_in_window, early, {}, "device events launched before the first step");
   }
 
   // Whole microseconds everywhere: sums of short events are uncertain.

@@ -151,7 +151,9 @@ class Attributor {
 
   GapEnd end_of_gap(std::int64_t time_ns) {
     const DeviceEventTable& events = store_.device_events;
-    while (event_ < range_.last && (events.start_ns[event_] < time_ns || (events.flags[event_] & kDeviceNoTiming) != 0)) ++event_;
+    for (; event_ < range_.last && (events.start_ns[event_] < time_ns || (events.flags[event_] & kDeviceNoTiming) != 0); ++event_) {
+      any_launched_ |= events.launch[event_].valid();
+    }
     GapEnd end;
     if (event_ >= range_.last) return end;
     end.has_event = true;
@@ -177,7 +179,9 @@ class Attributor {
   void attribute_gap(const Interval& gap) {
     const GapEnd end = end_of_gap(gap.end_ns);
     // Launched before the gap began: the device had the work and waited for something of its own.
-    const bool queued = end.has_event && (end.has_launch ? end.launch_end_ns <= gap.start_ns : has_host_);
+    // An event without a launch was launched before the window as long as none of the window has run; later ones have
+    // lost their launch, and nothing is known of when it was.
+    const bool queued = end.has_event && (end.has_launch ? end.launch_end_ns <= gap.start_ns : !any_launched_);
     for (HostCursor& cursor : cursors_) {
       cursor.advance(gap.start_ns);
       cursor.reset_opened();
@@ -311,6 +315,7 @@ class Attributor {
   std::uint32_t event_;
   bool has_host_ = false;
   bool has_data_ranges_ = false;
+  bool any_launched_ = false;
   IdleOfDevice result_;
   IdleByCause step_{};
 };

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "analysis/kernel_table.h"
 
@@ -81,29 +82,74 @@ std::string without_suffix(std::string name, std::string_view suffix) {
   return name;
 }
 
-// What the functor in the template says the kernel does: "GeluCUDAKernelImpl", "CUDAFunctor_add", "direct_copy_kernel_cuda".
+// Wrappers that say how a kernel goes about it, not what it computes.
+bool is_wrapper(std::string_view word) {
+  constexpr std::array<std::string_view, 9> kParts = {"UnaryFunctor",   "BinaryFunctor", "UnaryOp",        "BinaryOp",       "TernaryOp",
+                                                      "PointwiseOp",    "ListMetadata",  "gpu_kernel_impl", "gpu_kernel_impl_nocast"};
+  if (word == "func_wrapper_t" || word == "ReduceOp" || word == "TensorListMetadata") return true;
+  return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) { return contains(word, part); });
+}
+
+bool names_an_operation(std::string_view word, std::string_view qualified) {
+  constexpr std::array<std::string_view, 8> kSigns = {"Functor", "functor", "KernelImpl", "_kernel_cuda", "kernel_cuda", "_kernel_impl", "_cuda", "launch_"};
+  if (std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) { return contains(word, sign); })) return true;
+  if (word.ends_with("Ops") || (word.ends_with("Op") && word.size() > 2) || word.ends_with("_kernel")) return true;
+  // std::multiplies, at::native::Sqrt: what a wrapper of multi_tensor_apply applies.
+  return qualified.starts_with("std::multiplies") || qualified.starts_with("std::plus") || qualified.starts_with("std::divides") ||
+         qualified.starts_with("std::minus") || qualified == "at::native::Sqrt" || qualified == "at::native::Square";
+}
+
+std::string trimmed(std::string word) {
+  for (const std::string_view prefix : {"CUDAFunctorOnSelf_", "CUDAFunctorOnOther_", "CUDAFunctor_", "launch_"}) {
+    if (word.starts_with(prefix) && word.size() > prefix.size()) word.erase(0, prefix.size());
+  }
+  for (const std::string_view suffix : {"KernelImpl", "_kernel_cuda", "_kernel_impl", "_cuda", "_kernel", "CUDA", "MathFunctor", "Functor", "_functor", "Ops"}) {
+    word = without_suffix(word, suffix);
+  }
+  return word;
+}
+
+// What the template says the kernel does: "GeluCUDAKernelImpl", "CUDAFunctor_add", "direct_copy_kernel_cuda", "MeanOps".
 std::string operation(std::string_view arguments) {
-  constexpr std::array<std::string_view, 12> kSigns = {"Functor", "CUDAKernelImpl", "_kernel_cuda", "kernel_cuda", "KernelImpl", "_kernel_impl",
-                                                       "Ops<",    "_cuda(",         "Op<",          "Operator<",   "_kernel(",  "Functor_"};
-  std::string best;
-  std::size_t best_at = std::string::npos;
+  const auto in_name = [](char c) { return is_word(c) || c == ':'; };
   for (std::size_t i = 0; i < arguments.size();) {
-    if (!is_word(arguments[i])) { ++i; continue; }
-    std::size_t end = i;
-    while (end < arguments.size() && is_word(arguments[end])) ++end;
-    const std::string_view word = arguments.substr(i, end - i);
-    const std::string_view with_next = arguments.substr(i, std::min(end + 1, arguments.size()) - i);
-    const bool generic = word == "BinaryFunctor" || word == "AUnaryFunctor" || word == "BUnaryFunctor" || word == "func_wrapper_t" ||
-                         word == "UnaryFunctor" || word == "TensorListMetadata" || word == "PointwiseOpScalarListFunctor";
-    const bool sign = std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view s) { return contains(with_next, s); });
-    if (sign && !generic && best_at == std::string::npos) {
-      best = std::string(word);
-      best_at = i;
+    if (!in_name(arguments[i])) {
+      ++i;
+      continue;
     }
+    std::size_t end = i;
+    while (end < arguments.size() && in_name(arguments[end])) ++end;
+    const std::string_view qualified = arguments.substr(i, end - i);
+    const std::string word = last_part(qualified);
+    if (!is_wrapper(word) && names_an_operation(word, qualified)) return trimmed(word);
     i = end;
   }
-  for (const std::string_view suffix : {"KernelImpl", "_kernel_cuda", "_kernel_impl", "_cuda", "_kernel", "CUDA"}) best = without_suffix(best, suffix);
-  return best;
+  return {};
+}
+
+// Names that the demangler gives up on: the identifiers stand in the text with their lengths before them.
+std::vector<std::string> mangled_identifiers(std::string_view text) {
+  std::vector<std::string> found;
+  for (std::size_t i = 2; i < text.size() && found.size() < 12;) {
+    if (std::isdigit(static_cast<unsigned char>(text[i])) == 0 || text[i] == '0') {
+      ++i;
+      continue;
+    }
+    std::size_t length = 0;
+    for (; i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0 && length < 1000; ++i) length = length * 10 + static_cast<std::size_t>(text[i] - '0');
+    if (length == 0 || i + length > text.size() || is_word(text[i]) == false) continue;
+    found.emplace_back(text.substr(i, length));
+    i += length;
+  }
+  return found;
+}
+
+std::string short_mangled_name(std::string_view text) {
+  const std::vector<std::string> identifiers = mangled_identifiers(text);
+  for (const std::string& identifier : identifiers) {
+    if (contains(identifier, "Gemm") || contains(identifier, "Conv")) return identifier;
+  }
+  return identifiers.empty() ? std::string(text) : identifiers.back();
 }
 
 // The first type named in the template that says which kernel of a family this is.
@@ -128,7 +174,7 @@ bool is_communication_kernel(std::string_view name) {
 bool uses_tensor_cores(std::string_view kernel_name) {
   const std::string name = lower(kernel_name);
   // Plain FFMA kernels of cuBLAS and CUTLASS say simt, sgemm or ffma.
-  if (has_any(name, {"simt", "_ffma", "ffma_", "sgemm_largek", "gemv", "dot_kernel", "splitkreduce", "splitk_reduce"})) return false;
+  if (has_any(name, {"simt", "_ffma", "ffma_", "sgemm_largek", "gemv", "dot_kernel", "splitkreduce", "splitk_reduce", "init_device_workspace"})) return false;
   if (has_any(name, {"tensorop", "gmma", "hmma", "imma", "_mma_", "wgmma", "umma", "16816", "1688", "884gemm", "884_", "s884", "tensor_op"})) return true;
   if (has_any(name, {"xmma", "nvjet", "mma_", "flash_fwd", "flash_bwd", "flash::", "fmha", "tcgen05", "tf32", "mfma", "cijk_"})) return true;
   return has_any(name, {"cutlass", "cublaslt"}) && has_any(name, {"bf16", "f16", "h16", "half", "e4m3", "e5m2"});
@@ -137,6 +183,7 @@ bool uses_tensor_cores(std::string_view kernel_name) {
 std::string short_kernel_name(std::string_view name) {
   constexpr std::size_t kLongest = 80;
   const std::string text = demangled(name);
+  if (text.starts_with("_Z")) return short_mangled_name(text);
   const Signature signature = split(text);
   std::string result = last_part(signature.function);
   if (result.empty()) result = text;

@@ -19,7 +19,7 @@ TEST(Audit, ACleanTraceHasNoNotes) {
   const AnalysisResults results = analyse(store);
   EXPECT_EQ(results.audit->kernel_launches, 1U);
   for (const Note& note : results.notes.notes()) {
-    EXPECT_TRUE(note.code == NoteCode::distortion_unknown) << describe(note.code).id;
+    EXPECT_TRUE(note.code == NoteCode::distortion_unknown || note.code == NoteCode::external_id_missing) << describe(note.code).id;
   }
 }
 
@@ -79,6 +79,13 @@ TEST(Audit, AProcessThatDoesNeitherLooksLikeALauncher) {
   trace.op("aten::empty", 10, 20).frame("torch/distributed/run.py(3): main", 0, 100);
   const TraceStore store = trace.store();
   EXPECT_EQ(count(analyse(store), NoteCode::launcher_process), 1U);
+}
+
+TEST(Audit, KernelsOfWarmUpStepsInTheWindowAreListedApart) {
+  SmallTrace trace;
+  trace.launched("warm-up", 0, 10, 5, 1).launched("warm-up", 20, 30, 5, 2).step(3, 100, 100).launched("k", 110, 120, 10, 3);
+  const TraceStore store = trace.store();
+  EXPECT_EQ(count(analyse(store), NoteCode::warm_up_in_window), 2U);
 }
 
 TEST(Audit, AKernelBeforeItsLaunchIsFlaggedWithTheOffset) {
