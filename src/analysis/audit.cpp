@@ -264,7 +264,8 @@ class Auditor {
     for (std::uint32_t i = 0; i < store_.device_events.size(); ++i, ++seen) {
       if (store_.device_events.start_ns[i] % 1000 != 0 || store_.device_events.dur_ns[i] % 1000 != 0) return;
     }
-    if (seen >= kEnough) notes_.add(NoteCode::coarse_clock, seen);
+    audit_.coarse_clock = seen >= kEnough;
+    if (audit_.coarse_clock) notes_.add(NoteCode::coarse_clock, seen);
   }
 
   void check_loader() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/audit.h"
 #include "analysis/device_timeline.h"
 #include "analysis/event_index.h"
 #include "analysis/step_segmentation.h"
@@ -101,16 +102,21 @@ void count_records(const TraceStore& store, const EventIndex& index, const StepS
   distortion.overhead_rows_ns_per_step = static_cast<double>(overhead) / steps;
 }
 
-double busy_per_step(const StepSegmentation& segmentation) {
+// What the busiest device has to do in a step: its own work, or what it did meanwhile where that is more (work of steps
+// before the window).
+double busy_per_step(const StepSegmentation& segmentation, const DeviceTimeline& timeline) {
   double most = 0;
-  for (const DeviceSteps& device : segmentation.devices) {
-    double busy = 0;
-    for (std::size_t k = 0; k < device.steps.size(); ++k) {
-      if (segmentation.steps[k].complete) busy += static_cast<double>(device.steps[k].assigned_busy_ns);
+  for (std::size_t d = 0; d < segmentation.devices.size(); ++d) {
+    const DeviceSteps& device = segmentation.devices[d];
+    double assigned = 0;
+    double meanwhile = 0;
+    for (const auto& window : segmentation.host_windows()) {
+      assigned += static_cast<double>(device.steps[window.step].assigned_busy_ns);
+      meanwhile += static_cast<double>(timeline.devices[d].busy.clipped(window.time).total_ns());
     }
-    most = std::max(most, busy / std::max(1U, segmentation.complete_count));
+    most = std::max({most, assigned, meanwhile});
   }
-  return most;
+  return most / std::max(1U, segmentation.complete_count);
 }
 
 // Calls of the launching threads that block on the device and start in `window`, by start.
@@ -184,7 +190,7 @@ struct Inputs {
 
 void leave_unknown(const Inputs& in, const char* why, Distortion& distortion, NoteList& notes) {
   distortion.model = std::string("unknown: ") + why;
-  set_band(distortion, std::max(busy_per_step(in.segmentation), 0.35 * in.segmentation.step_mean_ns), in.segmentation.step_mean_ns);
+  set_band(distortion, std::max(busy_per_step(in.segmentation, in.timeline), 0.35 * in.segmentation.step_mean_ns), in.segmentation.step_mean_ns);
   if (distortion.records_per_step > 0) notes.add(NoteCode::distortion_unknown, 1, {}, why);
 }
 
@@ -201,7 +207,7 @@ void estimate_from_host(const Inputs& in, double unit_ns, Distortion& distortion
   const double slices = distortion.records_per_step + distortion.calls_per_step + distortion.frames_per_step;
   const double absorbed = absorbed_by_waits(in.store, in.index, in.timeline, in.segmentation, slices > 0 ? gross / slices : 0);
   const double cost = std::max(0.0, gross - absorbed);
-  const double busy = busy_per_step(in.segmentation);
+  const double busy = busy_per_step(in.segmentation, in.timeline);
   const double host = in.segmentation.host_mean_ns;
   distortion.model = "host step less a cost per record, never below the device's busy time; the cost comes from the small ops of this capture";
   distortion.undisturbed_step_ns = std::min(in.segmentation.step_mean_ns, std::max(busy, host - cost));
@@ -215,7 +221,7 @@ void estimate_from_host(const Inputs& in, double unit_ns, Distortion& distortion
 Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {
   auto distortion = std::make_shared<Distortion>();
   const Inputs in{store, *results.event_index, *results.device_timeline, *results.step_segmentation,
-                  results.notes.find(NoteCode::coarse_clock) != nullptr};
+                  results.audit->coarse_clock};
   const StepSegmentation& segmentation = in.segmentation;
   count_records(store, in.index, segmentation, *distortion);
   distortion->measured_step_ns = segmentation.step_mean_ns;

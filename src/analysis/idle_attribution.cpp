@@ -26,6 +26,9 @@ struct Wait {
 };
 
 struct CulpritStat {
+  IdleCause cause = IdleCause::unknown;
+  std::uint32_t name = 0;
+  std::uint32_t next = 0;
   std::int64_t idle_ns = 0;
   std::int64_t example_idle_ns = 0;
   std::int64_t current_idle_ns = 0;
@@ -34,19 +37,14 @@ struct CulpritStat {
   SliceId current;
 };
 
-// Idle by cause and name of the innermost slice; names are few, so each has one row of all causes.
+// Idle by cause and name of the innermost slice. Most names meet one or two causes: a name has a short chain of rows.
 class CulpritTable {
  public:
-  explicit CulpritTable(const TraceStore& store) : store_(store), row_of_name_(store.strings.size() + 1, 0) {}
+  explicit CulpritTable(const TraceStore& store) : store_(store), first_of_name_(store.strings.size() + 1, kNone) {}
 
   void add(IdleCause cause, SliceId slice, std::int64_t idle_ns) {
     const std::size_t name = slice.valid() ? store_.slices.name[slice.value].value : store_.strings.size();
-    if (row_of_name_[name] == 0) {
-      rows_.emplace_back();
-      names_.push_back(slice.valid() ? StringId(static_cast<std::uint32_t>(name)) : StringId(0));
-      row_of_name_[name] = static_cast<std::uint32_t>(rows_.size());
-    }
-    CulpritStat& stat = rows_[row_of_name_[name] - 1][static_cast<std::size_t>(cause)];
+    CulpritStat& stat = find(static_cast<std::uint32_t>(name), cause);
     if (stat.count == 0 || stat.current != slice) {
       stat.current = slice;
       stat.current_idle_ns = 0;
@@ -62,13 +60,11 @@ class CulpritTable {
 
   std::vector<IdleCulprit> sorted() const {
     std::vector<IdleCulprit> list;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      for (std::size_t cause = 0; cause < kIdleCauseCount; ++cause) {
-        const CulpritStat& stat = rows_[row][cause];
-        if (stat.count == 0) continue;
-        const SliceKind kind = stat.example.valid() ? store_.slices.kind[stat.example.value] : SliceKind::other;
-        list.push_back({static_cast<IdleCause>(cause), names_[row], kind, stat.example, stat.idle_ns, stat.count});
-      }
+    list.reserve(stats_.size());
+    for (const CulpritStat& stat : stats_) {
+      const bool named = stat.name < store_.strings.size();
+      const SliceKind kind = stat.example.valid() ? store_.slices.kind[stat.example.value] : SliceKind::other;
+      list.push_back({stat.cause, named ? StringId(stat.name) : StringId(0), kind, stat.example, stat.idle_ns, stat.count});
     }
     std::sort(list.begin(), list.end(), [](const IdleCulprit& a, const IdleCulprit& b) {
       if (a.idle_ns != b.idle_ns) return a.idle_ns > b.idle_ns;
@@ -79,10 +75,25 @@ class CulpritTable {
   }
 
  private:
+  static constexpr std::uint32_t kNone = 0xffffffffU;
+
+  CulpritStat& find(std::uint32_t name, IdleCause cause) {
+    std::uint32_t row = first_of_name_[name];
+    for (; row != kNone; row = stats_[row].next) {
+      if (stats_[row].cause == cause) return stats_[row];
+    }
+    CulpritStat stat;
+    stat.cause = cause;
+    stat.name = name;
+    stat.next = first_of_name_[name];
+    first_of_name_[name] = static_cast<std::uint32_t>(stats_.size());
+    stats_.push_back(stat);
+    return stats_.back();
+  }
+
   const TraceStore& store_;
-  std::vector<std::uint32_t> row_of_name_;
-  std::vector<std::array<CulpritStat, kIdleCauseCount>> rows_;
-  std::vector<StringId> names_;
+  std::vector<std::uint32_t> first_of_name_;
+  std::vector<CulpritStat> stats_;
 };
 
 // Who ends a gap: the next device event and when its launch call ran.

@@ -27,33 +27,28 @@ struct Node {
   bool dropped = false;            // a duplicate of its parent
 };
 
-struct Key {
-  std::uint32_t name;
-  std::uint32_t dims;
-  std::uint32_t kind;
-  bool operator==(const Key&) const = default;
-};
-struct KeyHash {
-  std::size_t operator()(const Key& key) const {
-    std::uint64_t h = (static_cast<std::uint64_t>(key.name) << 32 | key.dims) * 0x9e3779b97f4a7c15ULL;
-    return static_cast<std::size_t>((h ^ h >> 29) + key.kind);
-  }
-};
-
+// Rows by key. Names have dense numbers, so that the rows of one name are a short chain: kinds, or shapes.
 class Rows {
  public:
-  OperatorRow& row(const Key& key) {
-    const auto [at, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(rows_.size()));
-    if (is_new) rows_.emplace_back();
-    return rows_[at->second];
+  explicit Rows(std::size_t names) : first_of_name_(names, kNoNode) {}
+
+  OperatorRow& row(StringId name, SliceKind kind, std::uint32_t dims) {
+    std::uint32_t* link = &first_of_name_[name.value];
+    if (*link != kNoNode && matches(*link, kind, dims)) return rows_[*link];
+    if (dims != 0 && *link != kNoNode) return row_of_shape(name, kind, dims);
+    while (*link != kNoNode) {
+      if (matches(*link, kind, dims)) return rows_[*link];
+      link = &keys_[*link].next;
+    }
+    *link = append(name, kind, dims);
+    return rows_.back();
   }
-  std::vector<OperatorRow> sorted(const TraceStore& store) && {
-    std::sort(rows_.begin(), rows_.end(), [&](const OperatorRow& a, const OperatorRow& b) {
+
+  std::vector<OperatorRow> sorted() && {
+    std::sort(rows_.begin(), rows_.end(), [](const OperatorRow& a, const OperatorRow& b) {
       if (a.self_device_ns != b.self_device_ns) return a.self_device_ns > b.self_device_ns;
       if (a.self_cpu_ns != b.self_cpu_ns) return a.self_cpu_ns > b.self_cpu_ns;
-      const std::string_view x = store.text(a.name);
-      const std::string_view y = store.text(b.name);
-      if (x != y) return x < y;
+      if (a.name != b.name) return a.name < b.name;
       if (a.kind != b.kind) return a.kind < b.kind;
       return a.args < b.args;
     });
@@ -61,18 +56,44 @@ class Rows {
   }
 
  private:
-  std::unordered_map<Key, std::uint32_t, KeyHash> index_;
+  struct Key {
+    std::uint32_t dims;
+    SliceKind kind;
+    std::uint32_t next;
+  };
+
+  bool matches(std::uint32_t row, SliceKind kind, std::uint32_t dims) const { return keys_[row].dims == dims && keys_[row].kind == kind; }
+
+  std::uint32_t append(StringId name, SliceKind kind, std::uint32_t dims) {
+    OperatorRow row;
+    row.name = name;
+    row.kind = kind;
+    rows_.push_back(row);
+    keys_.push_back({dims, kind, kNoNode});
+    return static_cast<std::uint32_t>(rows_.size() - 1);
+  }
+
+  // An op may be called with very many shapes: those after the first are found by hash.
+  OperatorRow& row_of_shape(StringId name, SliceKind kind, std::uint32_t dims) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(name.value) << 32 | dims) * 8 + static_cast<std::uint64_t>(kind);
+    const auto [at, is_new] = shapes_.try_emplace(key, 0);
+    if (is_new) at->second = append(name, kind, dims);
+    return rows_[at->second];
+  }
+
+  std::vector<std::uint32_t> first_of_name_;
+  std::vector<Key> keys_;
   std::vector<OperatorRow> rows_;
+  std::unordered_map<std::uint64_t, std::uint32_t> shapes_;
 };
 
 class TableBuilder {
  public:
-  TableBuilder(const TraceStore& store, const EventIndex& index) : store_(store), index_(index), never_row_(store.strings.size(), 0) {
+  TableBuilder(const TraceStore& store, const EventIndex& index) : store_(store), index_(index), never_row_(store.strings.size(), 0), by_name_(store.strings.size()), by_shape_(store.strings.size()) {
     for (const std::string_view name : kNeverRows) {
       const StringId id = store.strings.find(name);
       if (id.valid()) never_row_[id.value] = 1;
     }
-    device_of_call_.reserve(1024);
     sum_device_time_by_call();
   }
 
@@ -85,8 +106,9 @@ class TableBuilder {
     }
     OperatorTable table;
     table.profiler_step_name = folded_step_name_;
-    table.by_name = std::move(by_name_).sorted(store_);
-    table.by_shape = std::move(by_shape_).sorted(store_);
+    table.by_name = std::move(by_name_).sorted();
+    // Without recorded shapes the rows are the same.
+    table.by_shape = store_.op_args.empty() ? table.by_name : std::move(by_shape_).sorted();
     return table;
   }
 
@@ -227,8 +249,8 @@ class TableBuilder {
       }
       const ArgsId args = args_of(node.slice, kind);
       const std::uint32_t dims = args.valid() ? store_.op_args.dims[args.value].value : 0;
-      add(by_name_.row({name.value, 0, static_cast<std::uint32_t>(kind)}), node, name, kind, ArgsId());
-      add(by_shape_.row({name.value, dims, static_cast<std::uint32_t>(kind)}), node, name, kind, args);
+      add(by_name_.row(name, kind, 0), node, ArgsId());
+      if (!store_.op_args.empty()) add(by_shape_.row(name, kind, dims), node, args);
     }
   }
 
@@ -238,10 +260,8 @@ class TableBuilder {
     return args.valid() && store_.op_args.dims[args.value].valid() ? args : ArgsId();
   }
 
-  void add(OperatorRow& row, const Node& node, StringId name, SliceKind kind, ArgsId args) const {
+  void add(OperatorRow& row, const Node& node, ArgsId args) const {
     if (row.count == 0) row.args = args;
-    row.name = name;
-    row.kind = kind;
     ++row.count;
     row.cpu_ns += store_.slices.dur_ns[node.slice];
     row.self_cpu_ns += store_.slices.dur_ns[node.slice] - node.children_cpu_ns;

@@ -1,6 +1,6 @@
 // Operators: self and total CPU and device time per name, as torch's key_averages computes them (its 14 rules), without
 // torch's double count of device time under overhead rows. Rows come in a fixed order: self device time, then self CPU
-// time, then name.
+// time, then the order in which names first appear.
 #pragma once
 
 #include <cstdint>
