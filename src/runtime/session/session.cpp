@@ -22,6 +22,7 @@
 #include "runtime/buffer/clock.h"
 #include "runtime/sampler/sampler_thread.h"
 #include "runtime/session/rule_set.h"
+#include "runtime/trigger/rule_file.h"
 
 // The exported flag of the C header.
 extern "C" {
@@ -122,7 +123,43 @@ void Session::signal_arrived() {
 accel_status Session::enable(const accel_options& options) {
   const char* off = std::getenv("ACCEL_PROFILER_DISABLE");
   if ((off != nullptr && off[0] == '1') || word().dead) return ACCEL_DISABLED;
-  const Guard guard(mutex_);
+  const bool was_on = word().state != State::off;
+  accel_status status;
+  {
+    const Guard guard(mutex_);
+    status = enable_locked(options);
+  }
+  const char* rules_path = std::getenv("ACCEL_PROFILER_RULES");
+  if (status == ACCEL_OK && !was_on && rules_path != nullptr && rules_path[0] != 0) read_rule_file(rules_path);
+  return status;
+}
+
+// Rules that do not compile are left out; the socket's status names the first line.
+void Session::read_rule_file(const char* path) {
+  constexpr std::size_t kMostBytes = 64 << 10;
+  bad_rules_.store(0);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  char* text = fd < 0 ? nullptr : static_cast<char*>(std::malloc(kMostBytes));
+  std::size_t used = 0;
+  for (ssize_t got = 1; text != nullptr && got > 0 && used < kMostBytes;
+       used += got > 0 ? static_cast<std::size_t>(got) : 0) {
+    got = ::read(fd, text + used, kMostBytes - used);
+  }
+  if (fd >= 0) ::close(fd);
+  if (text == nullptr) {
+    bad_rules_.store(1);
+    return;
+  }
+  RuleFile file(std::string_view(text, used));
+  std::string_view rule;
+  std::uint32_t line = 0;
+  while (file.next(rule, line)) {
+    if (rule_add(rule, nullptr) != ACCEL_OK && bad_rules_.load() == 0) bad_rules_.store(line);
+  }
+  std::free(text);
+}
+
+accel_status Session::enable_locked(const accel_options& options) {
   if (word().state != State::off) return word().leaving ? ACCEL_BUSY : ACCEL_OK;
   if (control_runs_.load()) return ACCEL_BUSY;  // the last session is being put away
   choose_clock();
@@ -627,9 +664,9 @@ void Session::answer(std::string_view request, char* reply, std::size_t size) {
   const auto starts = [&](std::string_view word) { return request.substr(0, word.size()) == word; };
   if (starts("status")) {
     const Guard guard(mutex_);
-    std::snprintf(reply, size, "ok state=%s steps=%lld rules=%u error=%d capture=%s",
+    std::snprintf(reply, size, "ok state=%s steps=%lld rules=%u bad_rule_line=%u error=%d capture=%s",
                   accel::runtime::to_string(word().state), static_cast<long long>(steps_.load()),
-                  rules() == nullptr ? 0U : rules()->count(), last_error_,
+                  rules() == nullptr ? 0U : rules()->count(), bad_rules_.load(), last_error_,
                   newest_path_ == nullptr ? "-" : newest_path_);
     return;
   }

@@ -77,6 +77,8 @@ class Session {
   void finish_window(bool recorded);
   void answer(std::string_view request, char* reply, std::size_t size);
   bool start_control();
+  accel_status enable_locked(const accel_options& options);
+  void read_rule_file(const char* path);
   void end_window(const char* reason, std::uint64_t now);
   void window_step(std::uint64_t now, const StepRecord& record);
   void feed_rules(const StepRecord& record);
@@ -102,6 +104,7 @@ class Session {
   std::int64_t window_opened_ns_ = 0;
   std::int64_t next_flush_ns_ = 0;
   int last_error_ = 0;
+  std::atomic<std::uint32_t> bad_rules_{0};  // of the rule file; the line of the first
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<int> event_{-1};

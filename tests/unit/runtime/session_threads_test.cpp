@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -334,6 +335,18 @@ TEST_F(Sdk, a_rule_wakes_it_from_inside) {
   EXPECT_EQ(Runtime::state(), ACCEL_STATE_IDLE);
 }
 
+TEST_F(Sdk, rules_come_from_the_file_that_the_environment_names) {
+  const std::string path = folder_ / "my.rules";
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::fputs("# mine\nloss < 0 => mark('x')\nloss is low\nstep > 1e9\n", file);
+  std::fclose(file);
+  ::setenv("ACCEL_PROFILER_RULES", path.c_str(), 1);
+  enable();
+  ::unsetenv("ACCEL_PROFILER_RULES");
+  EXPECT_EQ(Runtime::state(), ACCEL_STATE_WATCHING);
+  EXPECT_NE(ask("status").find("rules=2 bad_rule_line=3"), std::string::npos) << ask("status");
+}
+
 TEST_F(Sdk, what_it_cannot_do_itself_goes_to_the_action_handler) {
   enable();
   static std::atomic<int> dumps{0};
@@ -501,6 +514,102 @@ TEST_F(Sdk, options_of_an_older_and_of_a_newer_caller_are_taken) {
   EXPECT_EQ(accel_step(&nonsense), ACCEL_INVALID_ARGUMENT);
   Schedule none = schedule(0, 0);
   EXPECT_EQ(Runtime::capture(none), ACCEL_INVALID_ARGUMENT);
+}
+
+// Resident bytes of this process.
+double resident() {
+  long pages = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (std::fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+  std::fclose(file);
+  return static_cast<double>(pages) * 4096;
+}
+
+TEST_F(Sdk, millions_of_scopes_and_shapes_leave_memory_flat) {
+  const std::int64_t scopes = std::getenv("ACCEL_LONG_TESTS") != nullptr ? 10'000'000 : 500'000;
+  options_.max_capture_seconds = 600;
+  enable();
+  ASSERT_EQ(Runtime::capture(schedule(0, 1000000)), ACCEL_OK);
+  step_until(ACCEL_STATE_ACTIVE);
+  static const Name kWork("soak", category::kOp);
+  const auto record = [&](std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      Scope scope(kWork);
+      if (i % 16 == 0) scope.shape(("[[" + std::to_string(i) + ", 1024]]").c_str(), "bf16");
+      if (i % 4096 == 0) ::usleep(2000);
+    }
+  };
+  record(scopes / 5);
+  const double before = resident();
+  record(scopes / 5 * 4);
+  EXPECT_LT(resident() - before, 4e6);
+  Runtime::stop();
+  ASSERT_EQ(Runtime::wait(60000), ACCEL_OK);
+  EXPECT_GT(read_capture(Runtime::newest_capture()).scopes.size(), static_cast<std::size_t>(scopes / 4));
+}
+
+TEST_F(Sdk, a_full_disk_costs_records_that_are_counted_and_the_host_goes_on) {
+  enable();
+  ASSERT_EQ(Runtime::capture(schedule(0, 1000000)), ACCEL_OK);
+  step_until(ACCEL_STATE_ACTIVE);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small = before;
+  small.rlim_cur = 6000;
+  ::setrlimit(RLIMIT_FSIZE,
+              &small);  // the signal of a write beyond it would end this process: the library must not get it
+  static const Name kWork("work", category::kOp);
+  for (int k = 0; k < 20; ++k) {
+    for (int i = 0; i < 2000; ++i) const Scope scope(kWork);
+    train(10);
+  }
+  ::usleep(1200000);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  Runtime::stop();
+  ASSERT_EQ(Runtime::wait(20000), ACCEL_OK);
+  const Read read = read_capture(Runtime::newest_capture());
+  EXPECT_TRUE(read.summary.ended);
+  EXPECT_EQ(read.summary.damaged_bytes, 0U);
+  EXPECT_NE(std::find(read.notes.begin(), read.notes.end(), "write_failed"), read.notes.end());
+}
+
+TEST_F(Sdk, a_folder_that_vanishes_under_an_open_window_does_no_harm) {
+  enable();
+  ASSERT_EQ(Runtime::capture(schedule(0, 1000000)), ACCEL_OK);
+  step_until(ACCEL_STATE_ACTIVE);
+  std::filesystem::remove_all(output_);
+  train(50);
+  Runtime::stop();
+  ASSERT_EQ(Runtime::wait(20000), ACCEL_OK);
+  ASSERT_EQ(Runtime::capture(schedule(0, 3)), ACCEL_OK) << "the next one makes its folder again";
+  step_until(ACCEL_STATE_ACTIVE);
+  step_until(ACCEL_STATE_IDLE);
+  EXPECT_EQ(captures().size(), 1U);
+}
+
+TEST_F(Sdk, a_process_that_ends_inside_a_window_leaves_a_whole_file) {
+  const std::filesystem::path output = folder_ / "ends";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Options options = options_;
+    options.output = ::strdup(output.c_str());
+    Runtime::enable(options);
+    Runtime::capture(schedule(0, 1000000));
+    for (int i = 0; i < 5000 && Runtime::state() != ACCEL_STATE_ACTIVE; ++i) train(1);
+    train(20);
+    std::exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(output)) {
+    const Read read = read_capture(entry.path());
+    EXPECT_TRUE(read.summary.ended);
+    EXPECT_EQ(read.steps.size(), 20U);
+    ++files;
+  }
+  EXPECT_EQ(files, 1);
 }
 
 TEST_F(Sdk, killed_at_any_moment_it_leaves_a_file_that_reads_up_to_the_last_second) {
