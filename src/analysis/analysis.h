@@ -32,9 +32,9 @@ struct AnalysisResults {
 #undef FRAMEWORK
 
 struct AnalysisOptions {
-  unsigned threads = 0;            // 0 = one per core
+  unsigned threads = 0;  // 0 = one per core
   Progress* progress = nullptr;
-  std::string step_annotation;     // a user range that marks steps, instead of ProfilerStep#N
+  std::string step_annotation;        // a user range that marks steps, instead of ProfilerStep#N
   double health_kernel_share = 0.85;  // the health line's bounds, shares of the undisturbed step
   double health_idle_share = 0.20;
 };

@@ -22,7 +22,8 @@ struct OpenEvent {
 };
 
 bool is_graph_replay(const TraceStore& store, std::uint32_t event) {
-  if (store.device_events.kind[event] != DeviceEventKind::kernel || !store.device_events.detail[event].valid()) return false;
+  if (store.device_events.kind[event] != DeviceEventKind::kernel || !store.device_events.detail[event].valid())
+    return false;
   const std::int64_t node = store.kernel_details.graph_node[store.device_events.detail[event].value];
   return node != kNotRecorded && node != 0;
 }
@@ -32,7 +33,8 @@ void find_suspicious(const TraceStore& store, const TraceStore::DeviceRange& ran
   const DeviceEventTable& events = store.device_events;
   std::vector<OpenEvent> open(store.streams.size());
   const auto settle = [&](const OpenEvent& event) {
-    if (event.inside >= kEventsInside && event.next_start_ns != kNotRecorded) timeline.corrected_ends.emplace_back(event.row, event.next_start_ns);
+    if (event.inside >= kEventsInside && event.next_start_ns != kNotRecorded)
+      timeline.corrected_ends.emplace_back(event.row, event.next_start_ns);
   };
   for (std::uint32_t i = range.first; i < range.last; ++i) {
     if ((events.flags[i] & kDeviceNoTiming) != 0 || !events.stream[i].valid()) continue;
@@ -41,11 +43,15 @@ void find_suspicious(const TraceStore& store, const TraceStore::DeviceRange& ran
     const bool flagged = (events.flags[i] & kDeviceSuspiciousEnd) != 0;
     if (last.end_ns > events.start_ns[i] && last.row < i) {
       if (last.next_start_ns == kNotRecorded) last.next_start_ns = events.start_ns[i];
-      if (end <= last.end_ns) { ++last.inside; continue; }
+      if (end <= last.end_ns) {
+        ++last.inside;
+        continue;
+      }
     }
     settle(last);
     last = OpenEvent{};
-    if (flagged || (events.dur_ns[i] >= kSuspiciousNs && !is_graph_replay(store, i))) last = {i, end, kNotRecorded, flagged ? kEventsInside : 0};
+    if (flagged || (events.dur_ns[i] >= kSuspiciousNs && !is_graph_replay(store, i)))
+      last = {i, end, kNotRecorded, flagged ? kEventsInside : 0};
   }
   for (const OpenEvent& event : open) settle(event);
 }
@@ -64,8 +70,12 @@ DeviceTimeline::Device build_device(const TraceStore& store, const EventIndex& i
       case DeviceEventKind::kernel:
         (index.communication_name[events.name[i].value] != 0 ? communication : compute).push_back(time);
         break;
-      case DeviceEventKind::memcpy: copies.push_back(time); break;
-      case DeviceEventKind::memset: sets.push_back(time); break;
+      case DeviceEventKind::memcpy:
+        copies.push_back(time);
+        break;
+      case DeviceEventKind::memset:
+        sets.push_back(time);
+        break;
     }
   }
   DeviceTimeline::Device device;
@@ -106,8 +116,12 @@ std::int64_t DeviceTimeline::end_ns(const TraceStore& store, std::uint32_t event
 }
 
 AnalysisDescriptor describe_device_timeline() {
-  return {"device_timeline", "Device timeline", "设备时间线", {"event_index"},
-          "Unions, over all streams of a device, of the times of kernels, communication kernels, copies and sets. Device time "
+  return {"device_timeline",
+          "Device timeline",
+          "设备时间线",
+          {"event_index"},
+          "Unions, over all streams of a device, of the times of kernels, communication kernels, copies and sets. "
+          "Device time "
           "is never a sum over streams: kernels of one stream may overlap too (programmatic launch).",
           run};
 }

@@ -1,5 +1,5 @@
-// Device timeline: for each device, the times in which it computed, communicated, copied or did anything, as unions over
-// all of its streams. Every figure of device time comes from here. Constant after it is made.
+// Device timeline: for each device, the times in which it computed, communicated, copied or did anything, as unions
+// over all of its streams. Every figure of device time comes from here. Constant after it is made.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace accel {
 struct DeviceTimeline {
   struct Device {
     std::int64_t device = 0;
-    IntervalSet busy;                   // anything
-    IntervalSet compute;                // kernels other than communication
-    IntervalSet communication_exposed;  // communication kernels less compute
+    IntervalSet busy;                      // anything
+    IntervalSet compute;                   // kernels other than communication
+    IntervalSet communication_exposed;     // communication kernels less compute
     IntervalSet communication_overlapped;  // communication kernels during compute
-    IntervalSet memory_exposed;         // copies and sets during which no kernel ran
-    IntervalSet copy_exposed;           // copies alone, likewise
+    IntervalSet memory_exposed;            // copies and sets during which no kernel ran
+    IntervalSet copy_exposed;              // copies alone, likewise
   };
   std::vector<Device> devices;  // in the order of TraceStore::device_ranges
   // Events whose recorded end is not believed, by ascending row: (row, end that is counted instead).

@@ -23,22 +23,24 @@ NameClass classify_call(std::string_view name) {
   if (contains(name, "Memset")) return NameClass::set_call;
   if (contains(name, "StreamBeginCapture")) return NameClass::begin_capture;
   if (contains(name, "StreamEndCapture")) return NameClass::end_capture;
-  if (contains(name, "HostAlloc") || contains(name, "MallocHost") || contains(name, "HostMalloc") || contains(name, "FreeHost") ||
-      contains(name, "HostFree") || contains(name, "MemAllocHost") || contains(name, "MemHostAlloc") || contains(name, "HostRegister") ||
-      contains(name, "HostUnregister")) {
+  if (contains(name, "HostAlloc") || contains(name, "MallocHost") || contains(name, "HostMalloc") ||
+      contains(name, "FreeHost") || contains(name, "HostFree") || contains(name, "MemAllocHost") ||
+      contains(name, "MemHostAlloc") || contains(name, "HostRegister") || contains(name, "HostUnregister")) {
     return NameClass::host_memory;
   }
-  if (contains(name, "Malloc") || contains(name, "MemAlloc") || contains(name, "MemFree") || contains(name, "MemCreate") ||
-      contains(name, "MemMap") || contains(name, "MemUnmap") || contains(name, "MemRelease") || contains(name, "MemAddress") ||
-      name == "cudaFree" || name == "cudaFreeAsync" || name == "hipFree" || name == "hipFreeAsync") {
+  if (contains(name, "Malloc") || contains(name, "MemAlloc") || contains(name, "MemFree") ||
+      contains(name, "MemCreate") || contains(name, "MemMap") || contains(name, "MemUnmap") ||
+      contains(name, "MemRelease") || contains(name, "MemAddress") || name == "cudaFree" || name == "cudaFreeAsync" ||
+      name == "hipFree" || name == "hipFreeAsync") {
     return NameClass::device_memory;
   }
   return NameClass::plain;
 }
 
 // Ranges that people put around the fetching of a batch, lower case without separators.
-constexpr std::string_view kDataRanges[] = {"dataload", "loaddata", "datafetch", "fetchdata", "datawait", "waitdata", "waitfordata", "nextbatch",
-                                            "getbatch", "fetchbatch", "loadbatch", "batchfetch", "batchload", "readbatch", "datareader",
+constexpr std::string_view kDataRanges[] = {"dataload",      "loaddata",        "datafetch", "fetchdata", "datawait",
+                                            "waitdata",      "waitfordata",     "nextbatch", "getbatch",  "fetchbatch",
+                                            "loadbatch",     "batchfetch",      "batchload", "readbatch", "datareader",
                                             "inputpipeline", "iteratorgetnext", "datatime"};
 
 bool names_data_range(std::string_view name) {
@@ -49,7 +51,8 @@ bool names_data_range(std::string_view name) {
     if (c >= 'A' && c <= 'Z') plain += static_cast<char>(c - 'A' + 'a');
     if (c >= 'a' && c <= 'z') plain += c;
   }
-  return std::any_of(std::begin(kDataRanges), std::end(kDataRanges), [&](std::string_view word) { return contains(plain, word); });
+  return std::any_of(std::begin(kDataRanges), std::end(kDataRanges),
+                     [&](std::string_view word) { return contains(plain, word); });
 }
 
 // "path(line): __next__" in a file of a loader: loaders other than torch's make no range of their own.
@@ -64,7 +67,8 @@ bool is_loader_frame(std::string_view name) {
 NameClass classify_frame(std::string_view name) {
   if (is_loader_frame(name)) return NameClass::data_range;
   // torch writes C functions as "<built-in method collect of module object at 0x...>" or "<built-in function collect>".
-  if (contains(name, "built-in method collect of") || contains(name, "built-in function collect>")) return NameClass::garbage_collection;
+  if (contains(name, "built-in method collect of") || contains(name, "built-in function collect>"))
+    return NameClass::garbage_collection;
   if (contains(name, "gc.collect")) return NameClass::garbage_collection;
   return NameClass::plain;
 }
@@ -84,7 +88,8 @@ NameClass classify_range(std::string_view name) {
       name == "_c10d_functional::wait_tensor") {
     return NameClass::host_communication;
   }
-  if (contains(name, "ackward") || contains(name, "AccumulateGrad") || contains(name, "_fused_adam") || contains(name, "_fused_sgd")) {
+  if (contains(name, "ackward") || contains(name, "AccumulateGrad") || contains(name, "_fused_adam") ||
+      contains(name, "_fused_sgd")) {
     return NameClass::backward;
   }
   return NameClass::plain;
@@ -139,7 +144,8 @@ void link_calls(const TraceStore& store, EventIndex& index) {
 
 // Launches that a thread makes while it captures a graph have no device record, and none is lost.
 void mark_captured(const TraceStore& store, EventIndex& index) {
-  const bool any = std::find(index.name_class.begin(), index.name_class.end(), NameClass::begin_capture) != index.name_class.end();
+  const bool any =
+      std::find(index.name_class.begin(), index.name_class.end(), NameClass::begin_capture) != index.name_class.end();
   if (!any) return;
   for (const auto& [first, last] : store.thread_ranges) {
     bool capturing = false;
@@ -156,8 +162,10 @@ void mark_captured(const TraceStore& store, EventIndex& index) {
 void mark_launching(const TraceStore& store, EventIndex& index) {
   for (std::uint32_t i = 0; i < store.slices.size(); ++i) {
     if (!is_call(store.slices.kind[i]) || !index.launches(store, i)) continue;
-    if (index.class_of(store, i) == NameClass::kernel_launch && (index.slice_flags[i] & kCallCaptured) == 0) ++index.kernel_launch_calls;
-    for (SliceId at(i); at.valid() && (index.slice_flags[at.value] & kLaunchesInside) == 0; at = store.slices.parent[at.value]) {
+    if (index.class_of(store, i) == NameClass::kernel_launch && (index.slice_flags[i] & kCallCaptured) == 0)
+      ++index.kernel_launch_calls;
+    for (SliceId at(i); at.valid() && (index.slice_flags[at.value] & kLaunchesInside) == 0;
+         at = store.slices.parent[at.value]) {
       index.slice_flags[at.value] |= kLaunchesInside;
     }
   }
@@ -176,10 +184,15 @@ void find_threads(const TraceStore& store, EventIndex& index) {
     bool communicates = false;
     for (std::uint32_t i = first; i < last; ++i) {
       const SliceKind kind = store.slices.kind[i];
-      if (kind == SliceKind::overhead) { overhead = true; continue; }
+      if (kind == SliceKind::overhead) {
+        overhead = true;
+        continue;
+      }
       ++score[3];
       if (kind == SliceKind::op) ++score[2];
-      if ((kind == SliceKind::annotation || kind == SliceKind::op) && index.class_of(store, i) == NameClass::profiler_step) ++score[0];
+      if ((kind == SliceKind::annotation || kind == SliceKind::op) &&
+          index.class_of(store, i) == NameClass::profiler_step)
+        ++score[0];
       communicates |= index.class_of(store, i) == NameClass::host_communication;
       launches |= is_call(kind) && (index.slice_flags[i] & kLaunchesInside) != 0;
     }
@@ -220,23 +233,33 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 NameClass classify_name(std::string_view name, SliceKind kind) {
-  if (kind == SliceKind::annotation && classify_range(name) == NameClass::plain && names_data_range(name)) return NameClass::data_range;
+  if (kind == SliceKind::annotation && classify_range(name) == NameClass::plain && names_data_range(name))
+    return NameClass::data_range;
   switch (kind) {
     case SliceKind::runtime_call:
-    case SliceKind::driver_call: return classify_call(name);
-    case SliceKind::frame: return classify_frame(name);
-    case SliceKind::overhead: return classify_overhead(name);
+    case SliceKind::driver_call:
+      return classify_call(name);
+    case SliceKind::frame:
+      return classify_frame(name);
+    case SliceKind::overhead:
+      return classify_overhead(name);
     case SliceKind::op:
     case SliceKind::annotation:
-    case SliceKind::other: return classify_range(name);
+    case SliceKind::other:
+      return classify_range(name);
   }
   return NameClass::plain;
 }
 
 AnalysisDescriptor describe_event_index() {
-  return {"event_index", "Event index", "事件索引", {},
-          "The class of each name (launch, copy, synchronisation, step mark, loader, ...), what each call has to do with the "
-          "device, and which threads launch work. A link between a call and device events is a matter of correlation; names "
+  return {"event_index",
+          "Event index",
+          "事件索引",
+          {},
+          "The class of each name (launch, copy, synchronisation, step mark, loader, ...), what each call has to do "
+          "with the "
+          "device, and which threads launch work. A link between a call and device events is a matter of correlation; "
+          "names "
           "only say what kind of call it is.",
           run};
 }

@@ -7,25 +7,41 @@ namespace accel {
 
 std::string_view to_string(HostState state) {
   switch (state) {
-    case HostState::data_loading: return "data_loading";
-    case HostState::garbage_collection: return "garbage_collection";
-    case HostState::memory_allocation: return "memory_allocation";
-    case HostState::synchronization: return "synchronization";
-    case HostState::copy_call: return "copy_call";
-    case HostState::profiler_overhead: return "profiler_overhead";
-    case HostState::launch_call: return "launch_call";
-    case HostState::other_runtime_call: return "other_runtime_call";
-    case HostState::op_without_launch: return "op_without_launch";
-    case HostState::op_with_launch: return "op_with_launch";
-    case HostState::host_communication: return "host_communication";
-    case HostState::annotation_only: return "annotation_only";
-    case HostState::nothing_recorded: return "nothing_recorded";
+    case HostState::data_loading:
+      return "data_loading";
+    case HostState::garbage_collection:
+      return "garbage_collection";
+    case HostState::memory_allocation:
+      return "memory_allocation";
+    case HostState::synchronization:
+      return "synchronization";
+    case HostState::copy_call:
+      return "copy_call";
+    case HostState::profiler_overhead:
+      return "profiler_overhead";
+    case HostState::launch_call:
+      return "launch_call";
+    case HostState::other_runtime_call:
+      return "other_runtime_call";
+    case HostState::op_without_launch:
+      return "op_without_launch";
+    case HostState::op_with_launch:
+      return "op_with_launch";
+    case HostState::host_communication:
+      return "host_communication";
+    case HostState::annotation_only:
+      return "annotation_only";
+    case HostState::nothing_recorded:
+      return "nothing_recorded";
   }
   return "nothing_recorded";
 }
 
 HostCursor::HostCursor(const TraceStore& store, const EventIndex& index, ThreadIndex thread)
-    : store_(store), index_(index), next_(store.thread_ranges[thread.value].first), last_(store.thread_ranges[thread.value].second) {}
+    : store_(store),
+      index_(index),
+      next_(store.thread_ranges[thread.value].first),
+      last_(store.thread_ranges[thread.value].second) {}
 
 HostState HostCursor::own_state(std::uint32_t slice) const {
   const NameClass c = index_.class_of(store_, slice);
@@ -34,19 +50,27 @@ HostState HostCursor::own_state(std::uint32_t slice) const {
     case SliceKind::driver_call:
       switch (c) {
         case NameClass::device_memory:
-        case NameClass::host_memory: return HostState::memory_allocation;
-        case NameClass::synchronize: return HostState::synchronization;
-        case NameClass::copy_call: return HostState::copy_call;
+        case NameClass::host_memory:
+          return HostState::memory_allocation;
+        case NameClass::synchronize:
+          return HostState::synchronization;
+        case NameClass::copy_call:
+          return HostState::copy_call;
         case NameClass::kernel_launch:
         case NameClass::graph_launch:
-        case NameClass::set_call: return HostState::launch_call;
-        default: return (index_.slice_flags[slice] & kCallHasDevice) != 0 ? HostState::launch_call : HostState::other_runtime_call;
+        case NameClass::set_call:
+          return HostState::launch_call;
+        default:
+          return (index_.slice_flags[slice] & kCallHasDevice) != 0 ? HostState::launch_call
+                                                                   : HostState::other_runtime_call;
       }
-    case SliceKind::overhead: return c == NameClass::recorder_overhead ? HostState::profiler_overhead : HostState::nothing_recorded;
+    case SliceKind::overhead:
+      return c == NameClass::recorder_overhead ? HostState::profiler_overhead : HostState::nothing_recorded;
     case SliceKind::op:
     case SliceKind::annotation:
     case SliceKind::frame:
-    case SliceKind::other: break;
+    case SliceKind::other:
+      break;
   }
   if (c == NameClass::dataloader_next) return HostState::data_loading;
   if (c == NameClass::garbage_collection) return HostState::garbage_collection;

@@ -11,11 +11,22 @@
 
 namespace accel {
 
-// In the order in which they win: the state of a thread is the first that holds for any of its open slices, and the state
-// of the process the first that holds for any of the threads looked at.
+// In the order in which they win: the state of a thread is the first that holds for any of its open slices, and the
+// state of the process the first that holds for any of the threads looked at.
 enum class HostState : std::uint8_t {
-  data_loading, garbage_collection, memory_allocation, synchronization, copy_call, profiler_overhead, launch_call,
-  other_runtime_call, op_without_launch, op_with_launch, host_communication, annotation_only, nothing_recorded,
+  data_loading,
+  garbage_collection,
+  memory_allocation,
+  synchronization,
+  copy_call,
+  profiler_overhead,
+  launch_call,
+  other_runtime_call,
+  op_without_launch,
+  op_with_launch,
+  host_communication,
+  annotation_only,
+  nothing_recorded,
 };
 inline constexpr std::size_t kHostStateCount = 13;
 

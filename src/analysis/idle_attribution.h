@@ -14,9 +14,9 @@ namespace accel {
 // Idle of one cause put on one host slice (the op, call or frame that took the time); by total, largest first.
 struct IdleCulprit {
   IdleCause cause = IdleCause::unknown;
-  StringId name;         // of the slice; empty string for "nothing recorded"
+  StringId name;  // of the slice; empty string for "nothing recorded"
   SliceKind kind = SliceKind::other;
-  SliceId example;       // the occurrence with most idle
+  SliceId example;           // the occurrence with most idle
   std::int64_t idle_ns = 0;  // over all windows
   std::uint64_t count = 0;   // distinct occurrences
 };
@@ -30,17 +30,17 @@ struct WaitIdle {
 
 struct IdleOfDevice {
   std::int64_t device = 0;
-  std::vector<IdleByCause> by_step;    // per window, in the order of StepSegmentation::windows_of(device)
-  IdleByCause total{};                 // sum of by_step
-  // Host records (ops and ranges; calls and frames apart) that start on launching threads during idle, by cause: what the
-  // recording's own cost is charged to.
+  std::vector<IdleByCause> by_step;  // per window, in the order of StepSegmentation::windows_of(device)
+  IdleByCause total{};               // sum of by_step
+  // Host records (ops and ranges; calls and frames apart) that start on launching threads during idle, by cause: what
+  // the recording's own cost is charged to.
   std::array<std::uint64_t, kIdleCauseCount> records{};
   std::array<std::uint64_t, kIdleCauseCount> calls{};
   std::array<std::uint64_t, kIdleCauseCount> frames{};
   std::vector<IdleCulprit> culprits;
   // The observation behind the causes: what the host was doing, before any refinement. Sums to the same idle.
   std::array<std::int64_t, kHostStateCount> host_states{};
-  std::vector<WaitIdle> waits;         // by ascending slice
+  std::vector<WaitIdle> waits;  // by ascending slice
 };
 
 struct IdleAttribution {

@@ -8,8 +8,17 @@
 namespace accel {
 
 enum class IdleCause : std::uint8_t {
-  data_loading, synchronization, host_compute, launch_latency, memory_allocation, host_to_device_copy, communication,
-  stream_dependency, garbage_collection, profiler_overhead, unknown,
+  data_loading,
+  synchronization,
+  host_compute,
+  launch_latency,
+  memory_allocation,
+  host_to_device_copy,
+  communication,
+  stream_dependency,
+  garbage_collection,
+  profiler_overhead,
+  unknown,
 };
 inline constexpr std::size_t kIdleCauseCount = 11;
 using IdleByCause = std::array<std::int64_t, kIdleCauseCount>;  // ns, by IdleCause

@@ -15,7 +15,8 @@ namespace {
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
 
@@ -25,7 +26,8 @@ std::string demangled(std::string_view name) {
   if (!name.starts_with("_Z")) return std::string(name);
   int status = 0;
   const std::string copy(name);
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(copy.c_str(), nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(copy.c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
   return status == 0 && text != nullptr ? std::string(text.get()) : copy;
 }
 
@@ -65,7 +67,8 @@ Signature split(std::string text) {
   if (text[open] == '<') {
     const std::size_t close = closing(text, open);
     signature.arguments = text.substr(open + 1, close == std::string::npos ? std::string::npos : close - open - 1);
-    // "cutlass::device_kernel<...>::operator()": what follows the template is part of the name only when it names something.
+    // "cutlass::device_kernel<...>::operator()": what follows the template is part of the name only when it names
+    // something.
   }
   return signature;
 }
@@ -84,32 +87,38 @@ std::string without_suffix(std::string name, std::string_view suffix) {
 
 // Wrappers that say how a kernel goes about it, not what it computes.
 bool is_wrapper(std::string_view word) {
-  constexpr std::array<std::string_view, 9> kParts = {"UnaryFunctor",   "BinaryFunctor", "UnaryOp",        "BinaryOp",       "TernaryOp",
-                                                      "PointwiseOp",    "ListMetadata",  "gpu_kernel_impl", "gpu_kernel_impl_nocast"};
+  constexpr std::array<std::string_view, 9> kParts = {"UnaryFunctor", "BinaryFunctor",   "UnaryOp",
+                                                      "BinaryOp",     "TernaryOp",       "PointwiseOp",
+                                                      "ListMetadata", "gpu_kernel_impl", "gpu_kernel_impl_nocast"};
   if (word == "func_wrapper_t" || word == "ReduceOp" || word == "TensorListMetadata") return true;
   return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) { return contains(word, part); });
 }
 
 bool names_an_operation(std::string_view word, std::string_view qualified) {
-  constexpr std::array<std::string_view, 8> kSigns = {"Functor", "functor", "KernelImpl", "_kernel_cuda", "kernel_cuda", "_kernel_impl", "_cuda", "launch_"};
-  if (std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) { return contains(word, sign); })) return true;
+  constexpr std::array<std::string_view, 8> kSigns = {"Functor",     "functor",      "KernelImpl", "_kernel_cuda",
+                                                      "kernel_cuda", "_kernel_impl", "_cuda",      "launch_"};
+  if (std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) { return contains(word, sign); }))
+    return true;
   if (word.ends_with("Ops") || (word.ends_with("Op") && word.size() > 2) || word.ends_with("_kernel")) return true;
   // std::multiplies, at::native::Sqrt: what a wrapper of multi_tensor_apply applies.
-  return qualified.starts_with("std::multiplies") || qualified.starts_with("std::plus") || qualified.starts_with("std::divides") ||
-         qualified.starts_with("std::minus") || qualified == "at::native::Sqrt" || qualified == "at::native::Square";
+  return qualified.starts_with("std::multiplies") || qualified.starts_with("std::plus") ||
+         qualified.starts_with("std::divides") || qualified.starts_with("std::minus") ||
+         qualified == "at::native::Sqrt" || qualified == "at::native::Square";
 }
 
 std::string trimmed(std::string word) {
   for (const std::string_view prefix : {"CUDAFunctorOnSelf_", "CUDAFunctorOnOther_", "CUDAFunctor_", "launch_"}) {
     if (word.starts_with(prefix) && word.size() > prefix.size()) word.erase(0, prefix.size());
   }
-  for (const std::string_view suffix : {"KernelImpl", "_kernel_cuda", "_kernel_impl", "_cuda", "_kernel", "CUDA", "MathFunctor", "Functor", "_functor", "Ops"}) {
+  for (const std::string_view suffix : {"KernelImpl", "_kernel_cuda", "_kernel_impl", "_cuda", "_kernel", "CUDA",
+                                        "MathFunctor", "Functor", "_functor", "Ops"}) {
     word = without_suffix(word, suffix);
   }
   return word;
 }
 
-// What the template says the kernel does: "GeluCUDAKernelImpl", "CUDAFunctor_add", "direct_copy_kernel_cuda", "MeanOps".
+// What the template says the kernel does: "GeluCUDAKernelImpl", "CUDAFunctor_add", "direct_copy_kernel_cuda",
+// "MeanOps".
 std::string operation(std::string_view arguments) {
   const auto in_name = [](char c) { return is_word(c) || c == ':'; };
   for (std::size_t i = 0; i < arguments.size();) {
@@ -136,7 +145,8 @@ std::vector<std::string> mangled_identifiers(std::string_view text) {
       continue;
     }
     std::size_t length = 0;
-    for (; i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0 && length < 1000; ++i) length = length * 10 + static_cast<std::size_t>(text[i] - '0');
+    for (; i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0 && length < 1000; ++i)
+      length = length * 10 + static_cast<std::size_t>(text[i] - '0');
     if (length == 0 || i + length > text.size() || is_word(text[i]) == false) continue;
     found.emplace_back(text.substr(i, length));
     i += length;
@@ -174,9 +184,15 @@ bool is_communication_kernel(std::string_view name) {
 bool uses_tensor_cores(std::string_view kernel_name) {
   const std::string name = lower(kernel_name);
   // Plain FFMA kernels of cuBLAS and CUTLASS say simt, sgemm or ffma.
-  if (has_any(name, {"simt", "_ffma", "ffma_", "sgemm_largek", "gemv", "dot_kernel", "splitkreduce", "splitk_reduce", "init_device_workspace"})) return false;
-  if (has_any(name, {"tensorop", "gmma", "hmma", "imma", "_mma_", "wgmma", "umma", "16816", "1688", "884gemm", "884_", "s884", "tensor_op"})) return true;
-  if (has_any(name, {"xmma", "nvjet", "mma_", "flash_fwd", "flash_bwd", "flash::", "fmha", "tcgen05", "tf32", "mfma", "cijk_"})) return true;
+  if (has_any(name, {"simt", "_ffma", "ffma_", "sgemm_largek", "gemv", "dot_kernel", "splitkreduce", "splitk_reduce",
+                     "init_device_workspace"}))
+    return false;
+  if (has_any(name, {"tensorop", "gmma", "hmma", "imma", "_mma_", "wgmma", "umma", "16816", "1688", "884gemm", "884_",
+                     "s884", "tensor_op"}))
+    return true;
+  if (has_any(name, {"xmma", "nvjet", "mma_", "flash_fwd", "flash_bwd", "flash::", "fmha", "tcgen05", "tf32", "mfma",
+                     "cijk_"}))
+    return true;
   return has_any(name, {"cutlass", "cublaslt"}) && has_any(name, {"bf16", "f16", "h16", "half", "e4m3", "e5m2"});
 }
 
@@ -187,7 +203,8 @@ std::string short_kernel_name(std::string_view name) {
   const Signature signature = split(text);
   std::string result = last_part(signature.function);
   if (result.empty()) result = text;
-  if (contains(signature.function, "cutlass") && (result == "Kernel" || result == "Kernel2" || result == "device_kernel")) {
+  if (contains(signature.function, "cutlass") &&
+      (result == "Kernel" || result == "Kernel2" || result == "device_kernel")) {
     result = cutlass_name(signature);
   } else if (!signature.arguments.empty()) {
     const std::string what = operation(signature.arguments);

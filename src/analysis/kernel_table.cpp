@@ -33,7 +33,8 @@ struct Headline {
   std::int64_t total_ns = 0;
 };
 
-void add_kernel(const TraceStore& store, const StepSegmentation& segmentation, std::uint32_t event, KernelRow& row, Headline& headline) {
+void add_kernel(const TraceStore& store, const StepSegmentation& segmentation, std::uint32_t event, KernelRow& row,
+                Headline& headline) {
   const std::int64_t dur = store.device_events.dur_ns[event];
   if (row.count == 0) row.min_ns = row.max_ns = dur;
   ++row.count;
@@ -64,7 +65,8 @@ std::vector<KernelRow> finish_rows(const TraceStore& store, const EventIndex& in
   return rows;
 }
 
-void collect_kernels(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation, KernelTable& table) {
+void collect_kernels(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation,
+                     KernelTable& table) {
   std::vector<std::uint32_t> row_of_name(store.strings.size(), 0);
   std::vector<KernelRow> rows;
   Headline headline;
@@ -80,7 +82,8 @@ void collect_kernels(const TraceStore& store, const EventIndex& index, const Ste
     add_kernel(store, segmentation, i, rows[row - 1], headline);
   }
   table.kernels = finish_rows(store, index, std::move(rows));
-  if (segmentation.complete_count > 0) table.kernels_per_step = static_cast<double>(headline.kernels) / segmentation.complete_count;
+  if (segmentation.complete_count > 0)
+    table.kernels_per_step = static_cast<double>(headline.kernels) / segmentation.complete_count;
   if (headline.kernels == 0) return;
   table.mean_kernel_ns = static_cast<double>(headline.total_ns) / static_cast<double>(headline.kernels);
   table.share_below_5us = static_cast<double>(headline.below_5us) / static_cast<double>(headline.kernels);
@@ -101,7 +104,8 @@ void collect_copies(const TraceStore& store, const StepSegmentation& segmentatio
       key.destination = store.copy_details.destination[detail];
       if (store.copy_details.bytes[detail] != kNotRecorded) bytes = store.copy_details.bytes[detail];
     }
-    CopyRow& row = rows.try_emplace(std::tuple(key.is_set, key.direction, key.source, key.destination), key).first->second;
+    CopyRow& row =
+        rows.try_emplace(std::tuple(key.is_set, key.direction, key.source, key.destination), key).first->second;
     const std::int64_t dur = store.device_events.dur_ns[i];
     ++row.count;
     row.bytes += bytes;
@@ -112,7 +116,8 @@ void collect_copies(const TraceStore& store, const StepSegmentation& segmentatio
     row.ns_in_steps += dur;
   }
   for (const auto& [key, row] : rows) table.copies.push_back(row);
-  std::stable_sort(table.copies.begin(), table.copies.end(), [](const CopyRow& a, const CopyRow& b) { return a.total_ns > b.total_ns; });
+  std::stable_sort(table.copies.begin(), table.copies.end(),
+                   [](const CopyRow& a, const CopyRow& b) { return a.total_ns > b.total_ns; });
 }
 
 Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {
@@ -126,8 +131,12 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 AnalysisDescriptor describe_kernel_table() {
-  return {"kernel_table", "Kernels", "内核表", {"event_index", "step_segmentation"},
-          "Count, total, mean, min, max and share of the kernels by name, and copies by kind. Per-step figures leave out what "
+  return {"kernel_table",
+          "Kernels",
+          "内核表",
+          {"event_index", "step_segmentation"},
+          "Count, total, mean, min, max and share of the kernels by name, and copies by kind. Per-step figures leave "
+          "out what "
           "belongs to no complete step: kernels launched before the window are real work and no step's.",
           run};
 }

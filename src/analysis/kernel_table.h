@@ -11,8 +11,8 @@
 namespace accel {
 
 struct KernelRow {
-  StringId name;               // as recorded
-  std::string short_name;      // demangled, template noise folded: what a person calls it
+  StringId name;           // as recorded
+  std::string short_name;  // demangled, template noise folded: what a person calls it
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
   std::int64_t min_ns = 0;
@@ -38,12 +38,12 @@ struct CopyRow {
 };
 
 struct KernelTable {
-  std::vector<KernelRow> kernels;      // largest total first
+  std::vector<KernelRow> kernels;  // largest total first
   std::vector<CopyRow> copies;
   double kernels_per_step = 0;
-  double mean_kernel_ns = 0;           // over complete steps
-  double share_below_5us = 0;          // of the kernels of complete steps
-  std::int64_t graph_replay_ns = 0;    // device time launched by graph replays
+  double mean_kernel_ns = 0;         // over complete steps
+  double share_below_5us = 0;        // of the kernels of complete steps
+  std::int64_t graph_replay_ns = 0;  // device time launched by graph replays
 };
 
 bool is_communication_kernel(std::string_view name);

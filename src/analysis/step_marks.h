@@ -1,4 +1,5 @@
-// Step marks: finds what in a trace marks its steps, by the first fallback that applies. Pure; part of step_segmentation.
+// Step marks: finds what in a trace marks its steps, by the first fallback that applies. Pure; part of
+// step_segmentation.
 #pragma once
 
 #include <string_view>

@@ -43,15 +43,16 @@ void judge_completeness(const TraceStore& store, StepSegmentation& segmentation)
   }
 }
 
-DeviceSteps assign_device(const TraceStore& store, const DeviceTimeline& timeline, const TraceStore::DeviceRange& range, bool by_device_start,
-                          StepSegmentation& segmentation) {
+DeviceSteps assign_device(const TraceStore& store, const DeviceTimeline& timeline, const TraceStore::DeviceRange& range,
+                          bool by_device_start, StepSegmentation& segmentation) {
   const DeviceEventTable& events = store.device_events;
   DeviceSteps device;
   device.device = range.device;
   device.steps.resize(segmentation.steps.size());
   for (std::uint32_t i = range.first; i < range.last; ++i) {
     if (!events.launch[i].valid() && !by_device_start) continue;
-    const std::int64_t at = events.launch[i].valid() ? store.slices.start_ns[events.launch[i].value] : events.start_ns[i];
+    const std::int64_t at =
+        events.launch[i].valid() ? store.slices.start_ns[events.launch[i].value] : events.start_ns[i];
     const std::int32_t index = segmentation.step_at(at);
     segmentation.step_of_device_event[i] = index;
     if (index < 0) continue;
@@ -98,7 +99,8 @@ void measure_periods(const StepSegmentation& segmentation, DeviceSteps& device) 
   if (!windows.empty()) device.period_mean_ns = sum / static_cast<double>(windows.size());
 }
 
-bool device_sets_pace(const StepSegmentation& segmentation, const DeviceSteps& device, const DeviceTimeline::Device& timeline) {
+bool device_sets_pace(const StepSegmentation& segmentation, const DeviceSteps& device,
+                      const DeviceTimeline::Device& timeline) {
   const double step = segmentation.host_mean_ns;
   const auto lag = static_cast<double>(device.lag_at_last_end_ns);
   if (device.period_mean_ns <= 0 || lag <= kLagNs) return false;
@@ -123,10 +125,12 @@ void measure_host(StepSegmentation& segmentation) {
   segmentation.host_mean_ns = sum / static_cast<double>(durations.size());
   double squares = 0;
   for (const double d : durations) squares += (d - segmentation.host_mean_ns) * (d - segmentation.host_mean_ns);
-  if (segmentation.host_mean_ns > 0) segmentation.host_cv = std::sqrt(squares / static_cast<double>(durations.size())) / segmentation.host_mean_ns;
+  if (segmentation.host_mean_ns > 0)
+    segmentation.host_cv = std::sqrt(squares / static_cast<double>(durations.size())) / segmentation.host_mean_ns;
   std::sort(durations.begin(), durations.end());
   const std::size_t middle = durations.size() / 2;
-  segmentation.host_median_ns = durations.size() % 2 == 1 ? durations[middle] : (durations[middle - 1] + durations[middle]) / 2;
+  segmentation.host_median_ns =
+      durations.size() % 2 == 1 ? durations[middle] : (durations[middle - 1] + durations[middle]) / 2;
 }
 
 void choose_pace(const DeviceTimeline& timeline, StepSegmentation& segmentation) {
@@ -185,7 +189,8 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 std::int32_t StepSegmentation::step_at(std::int64_t time_ns) const {
-  const auto after = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.host.start_ns <= time_ns; });
+  const auto after =
+      std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.host.start_ns <= time_ns; });
   if (after == steps.begin()) return -1;
   const auto step = after - 1;
   return time_ns < step->host.end_ns ? static_cast<std::int32_t>(step - steps.begin()) : -1;
@@ -201,16 +206,19 @@ std::vector<StepSegmentation::Window> StepSegmentation::host_windows() const {
 
 std::vector<StepSegmentation::Window> StepSegmentation::device_windows(std::int64_t device) const {
   std::vector<Window> windows;
-  const auto at = std::find_if(devices.begin(), devices.end(), [&](const DeviceSteps& d) { return d.device == device; });
+  const auto at =
+      std::find_if(devices.begin(), devices.end(), [&](const DeviceSteps& d) { return d.device == device; });
   if (at == devices.end()) return windows;
   const std::vector<DeviceStep>& own = at->steps;
   for (std::uint32_t k = 0; k + 1 < steps.size(); ++k) {
-    if (!steps[k].complete || own[k].first_start_ns == kNotRecorded || own[k + 1].first_start_ns == kNotRecorded) continue;
+    if (!steps[k].complete || own[k].first_start_ns == kNotRecorded || own[k + 1].first_start_ns == kNotRecorded)
+      continue;
     windows.push_back({k, {own[k].first_start_ns, own[k + 1].first_start_ns}});
   }
   if (!windows.empty()) return windows;
   for (std::uint32_t k = 0; k < steps.size(); ++k) {
-    if (steps[k].complete && own[k].first_start_ns != kNotRecorded) windows.push_back({k, {own[k].first_start_ns, own[k].last_end_ns}});
+    if (steps[k].complete && own[k].first_start_ns != kNotRecorded)
+      windows.push_back({k, {own[k].first_start_ns, own[k].last_end_ns}});
   }
   return windows;
 }
@@ -221,45 +229,68 @@ std::vector<StepSegmentation::Window> StepSegmentation::windows_of(std::int64_t 
 
 std::string_view to_string(StepSource source) {
   switch (source) {
-    case StepSource::profiler_step: return "profiler_step";
-    case StepSource::user_annotation: return "user_annotation";
-    case StepSource::native_mark: return "native_mark";
-    case StepSource::optimizer_step: return "optimizer_step";
-    case StepSource::dataloader_next: return "dataloader_next";
-    case StepSource::kernel_pattern: return "kernel_pattern";
-    case StepSource::whole_window: return "whole_window";
+    case StepSource::profiler_step:
+      return "profiler_step";
+    case StepSource::user_annotation:
+      return "user_annotation";
+    case StepSource::native_mark:
+      return "native_mark";
+    case StepSource::optimizer_step:
+      return "optimizer_step";
+    case StepSource::dataloader_next:
+      return "dataloader_next";
+    case StepSource::kernel_pattern:
+      return "kernel_pattern";
+    case StepSource::whole_window:
+      return "whole_window";
   }
   return "whole_window";
 }
 
 std::string_view to_string(PacedBy paced_by) {
   switch (paced_by) {
-    case PacedBy::unknown: return "unknown";
-    case PacedBy::host: return "host";
-    case PacedBy::device: return "device";
+    case PacedBy::unknown:
+      return "unknown";
+    case PacedBy::host:
+      return "host";
+    case PacedBy::device:
+      return "device";
   }
   return "unknown";
 }
 
 std::string_view to_string(StepClass step_class) {
   switch (step_class) {
-    case StepClass::train: return "train";
-    case StepClass::evaluation: return "evaluation";
-    case StepClass::checkpoint: return "checkpoint";
-    case StepClass::accumulation: return "accumulation";
+    case StepClass::train:
+      return "train";
+    case StepClass::evaluation:
+      return "evaluation";
+    case StepClass::checkpoint:
+      return "checkpoint";
+    case StepClass::accumulation:
+      return "accumulation";
   }
   return "train";
 }
 
 AnalysisDescriptor describe_step_segmentation() {
-  return {"step_segmentation", "Steps", "训练步", {"event_index", "device_timeline"},
-          "Steps come from the first of: ProfilerStep#N of the host, a range that the user names, the native step mark, "
-          "Optimizer.step, DataLoader __next__, a repeating kernel pattern, the whole window. A device event belongs to the "
-          "step in whose [start, end) its launch starts. A step is complete unless it is cut or more than 1 % of its kernel "
-          "launches have no device record. The device sets the pace when it lags the host at the end of the last step by more "
-          "than 1 ms and the lag grows by 2 % of a step or more with every step, or is longer than a step, and the device is "
-          "busy for most of its period; the step is then the device period (first start to first start), else the host interval.",
-          run};
+  return {
+      "step_segmentation",
+      "Steps",
+      "训练步",
+      {"event_index", "device_timeline"},
+      "Steps come from the first of: ProfilerStep#N of the host, a range that the user names, the native step mark, "
+      "Optimizer.step, DataLoader __next__, a repeating kernel pattern, the whole window. A device event belongs to "
+      "the "
+      "step in whose [start, end) its launch starts. A step is complete unless it is cut or more than 1 % of its "
+      "kernel "
+      "launches have no device record. The device sets the pace when it lags the host at the end of the last step by "
+      "more "
+      "than 1 ms and the lag grows by 2 % of a step or more with every step, or is longer than a step, and the device "
+      "is "
+      "busy for most of its period; the step is then the device period (first start to first start), else the host "
+      "interval.",
+      run};
 }
 
 }  // namespace accel

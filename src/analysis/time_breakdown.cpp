@@ -14,7 +14,8 @@ namespace {
 
 std::size_t at(IdleCause cause) { return static_cast<std::size_t>(cause); }
 
-TimeParts measure(const DeviceTimeline::Device& timeline, const IdleOfDevice& idle, const std::vector<StepSegmentation::Window>& windows) {
+TimeParts measure(const DeviceTimeline::Device& timeline, const IdleOfDevice& idle,
+                  const std::vector<StepSegmentation::Window>& windows) {
   TimeParts parts;
   for (const auto& window : windows) {
     parts.window_ns += window.time.length_ns();
@@ -28,8 +29,8 @@ TimeParts measure(const DeviceTimeline::Device& timeline, const IdleOfDevice& id
   return parts;
 }
 
-// Takes `amount` from the causes in proportion to `weights`, from none more than it has. Returns what was taken of each;
-// whole nanoseconds, the sum is exact as far as the causes reach.
+// Takes `amount` from the causes in proportion to `weights`, from none more than it has. Returns what was taken of
+// each; whole nanoseconds, the sum is exact as far as the causes reach.
 IdleByCause take(const IdleByCause& from, const std::array<double, kIdleCauseCount>& weights, std::int64_t amount) {
   IdleByCause taken{};
   std::int64_t left = amount;
@@ -52,7 +53,8 @@ IdleByCause take(const IdleByCause& from, const std::array<double, kIdleCauseCou
 
 // What the recording made of the idle, by the cause it sits in: first by the records that start there, then, as far as
 // those do not reach, evenly over what the host did.
-IdleByCause recorder_share(const IdleOfDevice& idle, const Distortion& distortion, const IdleByCause& causes, std::int64_t amount) {
+IdleByCause recorder_share(const IdleOfDevice& idle, const Distortion& distortion, const IdleByCause& causes,
+                           std::int64_t amount) {
   std::array<double, kIdleCauseCount> by_records{};
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
     by_records[c] = static_cast<double>(idle.records[c]) * distortion.record_cost_ns.value_or(0) +
@@ -74,8 +76,8 @@ IdleByCause recorder_share(const IdleOfDevice& idle, const Distortion& distortio
   return taken;
 }
 
-DeviceBreakdown break_down(const StepSegmentation& segmentation, const DeviceTimeline::Device& timeline, const IdleOfDevice& idle,
-                           const Distortion& distortion) {
+DeviceBreakdown break_down(const StepSegmentation& segmentation, const DeviceTimeline::Device& timeline,
+                           const IdleOfDevice& idle, const Distortion& distortion) {
   const auto windows = segmentation.windows_of(timeline.device);
   DeviceBreakdown breakdown;
   breakdown.device = timeline.device;
@@ -85,11 +87,13 @@ DeviceBreakdown break_down(const StepSegmentation& segmentation, const DeviceTim
   breakdown.undisturbed = breakdown.measured;
   // The recording lengthens the window by the idle that it makes; what the device did is as long without it.
   const double shorter = distortion.measured_step_ns - distortion.undisturbed_step_ns;
-  const auto wanted = static_cast<std::int64_t>(std::llround(std::max(0.0, shorter) * static_cast<double>(windows.size())));
+  const auto wanted =
+      static_cast<std::int64_t>(std::llround(std::max(0.0, shorter) * static_cast<double>(windows.size())));
   IdleByCause& causes = breakdown.measured.idle_causes;
   const std::int64_t rows = causes[at(IdleCause::profiler_overhead)];
   const std::int64_t available = breakdown.measured.idle_ns - rows;
-  const IdleByCause taken = recorder_share(idle, distortion, causes, std::clamp<std::int64_t>(wanted - rows, 0, available));
+  const IdleByCause taken =
+      recorder_share(idle, distortion, causes, std::clamp<std::int64_t>(wanted - rows, 0, available));
   std::int64_t made = distortion.record_cost_ns.has_value() ? rows : 0;
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
     causes[c] -= taken[c];
@@ -107,8 +111,8 @@ DeviceBreakdown break_down(const StepSegmentation& segmentation, const DeviceTim
 Result<void> run(const TraceStore&, AnalysisResults& results, const AnalysisOptions&) {
   auto breakdown = std::make_shared<TimeBreakdown>();
   for (std::size_t d = 0; d < results.device_timeline->devices.size(); ++d) {
-    breakdown->devices.push_back(break_down(*results.step_segmentation, results.device_timeline->devices[d], results.idle_attribution->devices[d],
-                                            *results.distortion));
+    breakdown->devices.push_back(break_down(*results.step_segmentation, results.device_timeline->devices[d],
+                                            results.idle_attribution->devices[d], *results.distortion));
   }
   results.time_breakdown = std::move(breakdown);
   return {};
@@ -117,11 +121,16 @@ Result<void> run(const TraceStore&, AnalysisResults& results, const AnalysisOpti
 }  // namespace
 
 AnalysisDescriptor describe_time_breakdown() {
-  return {"time_breakdown", "Time breakdown", "时间分解", {"device_timeline", "step_segmentation", "idle_attribution", "distortion"},
-          "Compute, exposed copies and sets, exposed communication and idle of each device over the window that sets the pace; they "
-          "add up to it exactly. Undisturbed: the same window less the idle that the recording made, which in the measured "
-          "figures is the cause profiler_overhead.",
-          run};
+  return {
+      "time_breakdown",
+      "Time breakdown",
+      "时间分解",
+      {"device_timeline", "step_segmentation", "idle_attribution", "distortion"},
+      "Compute, exposed copies and sets, exposed communication and idle of each device over the window that sets the "
+      "pace; they "
+      "add up to it exactly. Undisturbed: the same window less the idle that the recording made, which in the measured "
+      "figures is the cause profiler_overhead.",
+      run};
 }
 
 }  // namespace accel

@@ -15,7 +15,7 @@ namespace accel {
 struct TimeParts {
   std::int64_t window_ns = 0;
   std::int64_t compute_ns = 0;
-  std::int64_t memory_exposed_ns = 0;            // copies and sets during which no kernel ran
+  std::int64_t memory_exposed_ns = 0;  // copies and sets during which no kernel ran
   std::int64_t communication_exposed_ns = 0;
   std::int64_t communication_overlapped_ns = 0;  // inside compute; not a part of the sum
   std::int64_t idle_ns = 0;
@@ -24,8 +24,8 @@ struct TimeParts {
 
 struct DeviceBreakdown {
   std::int64_t device = 0;
-  PacedBy window = PacedBy::host;   // host interval or device period
-  std::uint32_t count = 0;          // windows summed
+  PacedBy window = PacedBy::host;  // host interval or device period
+  std::uint32_t count = 0;         // windows summed
   TimeParts measured;
   TimeParts undisturbed;
 };

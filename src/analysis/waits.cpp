@@ -18,7 +18,8 @@ struct WaitCall {
 };
 
 // Blocking calls that start in complete steps, on any thread.
-std::vector<WaitCall> find_waits(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation) {
+std::vector<WaitCall> find_waits(const TraceStore& store, const EventIndex& index,
+                                 const StepSegmentation& segmentation) {
   std::vector<WaitCall> waits;
   for (std::uint32_t i = 0; i < store.slices.size(); ++i) {
     if (!index.blocks(store, i)) continue;
@@ -84,9 +85,14 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 AnalysisDescriptor describe_waits() {
-  return {"waits", "Waits", "等待", {"event_index", "step_segmentation", "idle_attribution"},
-          "Host calls that block on the device: synchronisations, and copies with a pageable side, by the innermost op or range "
-          "that makes them. aten::item on a CPU tensor makes no such call and does not count. The cost of a wait is the idle "
+  return {"waits",
+          "Waits",
+          "等待",
+          {"event_index", "step_segmentation", "idle_attribution"},
+          "Host calls that block on the device: synchronisations, and copies with a pageable side, by the innermost op "
+          "or range "
+          "that makes them. aten::item on a CPU tensor makes no such call and does not count. The cost of a wait is "
+          "the idle "
           "device time that it explains, not the time the host waited for a device that was busy.",
           run};
 }

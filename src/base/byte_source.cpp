@@ -89,14 +89,15 @@ class PrefixedSource final : public ByteSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
-  if (path == "-") return std::unique_ptr<ByteSource>(std::make_unique<FileSource>("standard input", STDIN_FILENO, false, 0));
+  if (path == "-")
+    return std::unique_ptr<ByteSource>(std::make_unique<FileSource>("standard input", STDIN_FILENO, false, 0));
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     const int error = errno;
-    return Error{error == ENOENT ? ErrorCode::not_found : ErrorCode::io, "The file cannot be opened: " + system_error_text(error) + ".",
-                 path};
+    return Error{error == ENOENT ? ErrorCode::not_found : ErrorCode::io,
+                 "The file cannot be opened: " + system_error_text(error) + ".", path};
   }
-  struct stat status {};
+  struct stat status{};
   if (fstat(file, &status) != 0) {
     const int error = errno;
     close(file);

@@ -1,5 +1,5 @@
-// ByteSource: bytes in order, from a file, a pipe, memory or a decompressor over another source. Owned by whoever opened
-// it; one reader at a time (different threads may take turns).
+// ByteSource: bytes in order, from a file, a pipe, memory or a decompressor over another source. Owned by whoever
+// opened it; one reader at a time (different threads may take turns).
 #pragma once
 
 #include <cstddef>

@@ -65,7 +65,8 @@ class Inflater {
 
 class GzipSource final : public ByteSource {
  public:
-  explicit GzipSource(std::unique_ptr<ByteSource> compressed) : ByteSource(compressed->name()), compressed_(std::move(compressed)) {}
+  explicit GzipSource(std::unique_ptr<ByteSource> compressed)
+      : ByteSource(compressed->name()), compressed_(std::move(compressed)) {}
 
   Result<std::size_t> read(std::span<char> to) override {
     std::span<char> out = to;

@@ -19,13 +19,13 @@ struct Id {
   friend constexpr auto operator<=>(Id, Id) = default;
 };
 
-using StringId = Id<struct StringTag, std::uint32_t>;            // StringPool
-using SliceId = Id<struct SliceTag, std::uint32_t>;              // TraceStore::slices
-using DeviceEventId = Id<struct DeviceEventTag, std::uint32_t>;  // TraceStore::device_events
-using DetailId = Id<struct DetailTag, std::uint32_t>;            // row of the kind's own detail table
-using ThreadIndex = Id<struct ThreadTag, std::uint16_t>;         // TraceStore::threads
-using StreamIndex = Id<struct StreamTag, std::uint16_t>;         // TraceStore::streams
-using ArgsId = Id<struct ArgsTag, std::uint32_t>;                // TraceStore::op_args
+using StringId = Id<struct StringTag, std::uint32_t>;              // StringPool
+using SliceId = Id<struct SliceTag, std::uint32_t>;                // TraceStore::slices
+using DeviceEventId = Id<struct DeviceEventTag, std::uint32_t>;    // TraceStore::device_events
+using DetailId = Id<struct DetailTag, std::uint32_t>;              // row of the kind's own detail table
+using ThreadIndex = Id<struct ThreadTag, std::uint16_t>;           // TraceStore::threads
+using StreamIndex = Id<struct StreamTag, std::uint16_t>;           // TraceStore::streams
+using ArgsId = Id<struct ArgsTag, std::uint32_t>;                  // TraceStore::op_args
 using LaunchConfigId = Id<struct LaunchConfigTag, std::uint32_t>;  // TraceStore::launch_configs
 
 }  // namespace accel

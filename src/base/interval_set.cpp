@@ -18,7 +18,8 @@ void append_joined(std::vector<Interval>& list, Interval next) {
 }  // namespace
 
 IntervalSet IntervalSet::from_unsorted(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
   return from_sorted(intervals);
 }
 
@@ -37,8 +38,8 @@ std::int64_t IntervalSet::total_ns() const {
 IntervalSet IntervalSet::united(const IntervalSet& other) const {
   std::vector<Interval> both;
   both.reserve(intervals_.size() + other.intervals_.size());
-  std::merge(intervals_.begin(), intervals_.end(), other.intervals_.begin(), other.intervals_.end(), std::back_inserter(both),
-             [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+  std::merge(intervals_.begin(), intervals_.end(), other.intervals_.begin(), other.intervals_.end(),
+             std::back_inserter(both), [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
   return from_sorted(both);
 }
 
@@ -76,7 +77,8 @@ IntervalSet IntervalSet::minus(const IntervalSet& other) const {
 
 IntervalSet IntervalSet::clipped(Interval window) const {
   IntervalSet set;
-  auto it = std::partition_point(intervals_.begin(), intervals_.end(), [&](const Interval& i) { return i.end_ns <= window.start_ns; });
+  auto it = std::partition_point(intervals_.begin(), intervals_.end(),
+                                 [&](const Interval& i) { return i.end_ns <= window.start_ns; });
   for (; it != intervals_.end() && it->start_ns < window.end_ns; ++it) {
     append_joined(set.intervals_, {std::max(it->start_ns, window.start_ns), std::min(it->end_ns, window.end_ns)});
   }

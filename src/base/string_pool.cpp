@@ -56,7 +56,8 @@ StringId StringPool::intern(std::string_view text) {
   std::size_t slot = hash & mask;
   while (table_[slot] != 0) {
     const Entry& entry = entries_[table_[slot] - 1];
-    if (entry.hash == hash && entry.size == text.size() && (text.empty() || std::memcmp(entry.data, text.data(), text.size()) == 0)) {
+    if (entry.hash == hash && entry.size == text.size() &&
+        (text.empty() || std::memcmp(entry.data, text.data(), text.size()) == 0)) {
       return StringId(table_[slot] - 1);
     }
     slot = (slot + 1) & mask;

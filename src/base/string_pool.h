@@ -20,7 +20,8 @@ class StringPool {
   // The id of `text` if it is known, else an invalid id.
   StringId find(std::string_view text) const;
   std::string_view view(StringId id) const {
-    return id.value < entries_.size() ? std::string_view(entries_[id.value].data, entries_[id.value].size) : std::string_view();
+    return id.value < entries_.size() ? std::string_view(entries_[id.value].data, entries_[id.value].size)
+                                      : std::string_view();
   }
   std::size_t size() const { return entries_.size(); }
   // Bytes held: blocks, entries and hash table.

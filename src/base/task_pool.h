@@ -1,5 +1,5 @@
-// Runs independent pieces of work on a few threads. The caller's thread takes part and returns when all pieces are done;
-// no thread outlives the call, so there is nothing to own and nothing to shut down.
+// Runs independent pieces of work on a few threads. The caller's thread takes part and returns when all pieces are
+// done; no thread outlives the call, so there is nothing to own and nothing to shut down.
 #pragma once
 
 #include <cstddef>

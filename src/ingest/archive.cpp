@@ -29,24 +29,28 @@ Result<std::string> choose(const std::string& path, const std::string& member, c
   std::copy_if(names.begin(), names.end(), std::back_inserter(candidates), can_be_a_trace);
   if (candidates.size() == 1) return candidates[0];
   if (candidates.empty()) {
-    const bool checkpoint = std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.ends_with("data.pkl"); });
-    return Error{ErrorCode::not_a_trace,
-                 checkpoint ? "This is a PyTorch checkpoint (torch.save), not a trace. Give the file that torch.profiler wrote."
-                            : "The archive holds no trace: no member's name ends in .json, .json.gz or .json.zst.",
-                 path};
+    const bool checkpoint =
+        std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.ends_with("data.pkl"); });
+    return Error{
+        ErrorCode::not_a_trace,
+        checkpoint ? "This is a PyTorch checkpoint (torch.save), not a trace. Give the file that torch.profiler wrote."
+                   : "The archive holds no trace: no member's name ends in .json, .json.gz or .json.zst.",
+        path};
   }
   std::string list;
   for (std::size_t i = 0; i < candidates.size() && i < 8; ++i) list += (i == 0 ? "" : ", ") + candidates[i];
   if (candidates.size() > 8) list += ", ...";
   return Error{ErrorCode::invalid_argument,
-               "The archive holds " + std::to_string(candidates.size()) + " members that can be traces: " + list + ". Choose one as " + path +
+               "The archive holds " + std::to_string(candidates.size()) + " members that can be traces: " + list +
+                   ". Choose one as " + path +
                    ":MEMBER, or unpack the archive and give the folder to analyse them together.",
                path};
 }
 
 class ZipMember final : public ByteSource {
  public:
-  ZipMember(std::string name, unzFile zip, std::uint64_t bytes) : ByteSource(std::move(name)), zip_(zip), total_(bytes) {}
+  ZipMember(std::string name, unzFile zip, std::uint64_t bytes)
+      : ByteSource(std::move(name)), zip_(zip), total_(bytes) {}
   ~ZipMember() override {
     unzCloseCurrentFile(zip_);
     unzClose(zip_);
@@ -56,11 +60,15 @@ class ZipMember final : public ByteSource {
     std::size_t done = 0;
     while (done < to.size() && !over_) {
       constexpr std::size_t kStep = std::size_t{1} << 30;
-      const int n = unzReadCurrentFile(zip_, to.data() + done, static_cast<unsigned>(std::min(to.size() - done, kStep)));
+      const int n =
+          unzReadCurrentFile(zip_, to.data() + done, static_cast<unsigned>(std::min(to.size() - done, kStep)));
       over_ = n <= 0;
       if (n > 0) done += static_cast<std::size_t>(n);
-      if (n < 0) damage_ = "The archive is damaged: the member could not be unpacked beyond byte " + std::to_string(position_ + done) + ".";
-      if (n == 0 && unzCloseCurrentFile(zip_) == UNZ_CRCERROR) damage_ = "The archive is damaged: the member fails its checksum.";
+      if (n < 0)
+        damage_ = "The archive is damaged: the member could not be unpacked beyond byte " +
+                  std::to_string(position_ + done) + ".";
+      if (n == 0 && unzCloseCurrentFile(zip_) == UNZ_CRCERROR)
+        damage_ = "The archive is damaged: the member fails its checksum.";
     }
     position_ += done;
     return done;
@@ -190,12 +198,14 @@ bool looks_like_tar(std::string_view head) { return head.size() >= kTarBlock && 
 Result<std::unique_ptr<ByteSource>> open_zip_member(const std::string& path, const std::string& member) {
   unzFile zip = unzOpen64(path.c_str());
   if (zip == nullptr) {
-    return Error{ErrorCode::unreadable, "The zip archive is damaged: its directory cannot be read. Copy the file again.", path};
+    return Error{ErrorCode::unreadable,
+                 "The zip archive is damaged: its directory cannot be read. Copy the file again.", path};
   }
   std::vector<std::string> names;
   for (int ok = unzGoToFirstFile(zip); ok == UNZ_OK && names.size() < 100'000; ok = unzGoToNextFile(zip)) {
     std::array<char, 4096> name{};
-    if (unzGetCurrentFileInfo64(zip, nullptr, name.data(), name.size() - 1, nullptr, 0, nullptr, 0) == UNZ_OK) names.emplace_back(name.data());
+    if (unzGetCurrentFileInfo64(zip, nullptr, name.data(), name.size() - 1, nullptr, 0, nullptr, 0) == UNZ_OK)
+      names.emplace_back(name.data());
   }
   const Result<std::string> chosen = choose(path, member, names);
   if (!chosen) {
@@ -203,7 +213,8 @@ Result<std::unique_ptr<ByteSource>> open_zip_member(const std::string& path, con
     return chosen.error();
   }
   unz_file_info64 info{};
-  if (unzLocateFile(zip, chosen->c_str(), 1) != UNZ_OK || unzGetCurrentFileInfo64(zip, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK ||
+  if (unzLocateFile(zip, chosen->c_str(), 1) != UNZ_OK ||
+      unzGetCurrentFileInfo64(zip, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK ||
       unzOpenCurrentFile(zip) != UNZ_OK) {
     unzClose(zip);
     return Error{ErrorCode::unreadable, "The member \"" + *chosen + "\" of the zip archive cannot be unpacked.", path};
@@ -211,7 +222,8 @@ Result<std::unique_ptr<ByteSource>> open_zip_member(const std::string& path, con
   return std::unique_ptr<ByteSource>(std::make_unique<ZipMember>(path + ":" + *chosen, zip, info.uncompressed_size));
 }
 
-Result<std::unique_ptr<ByteSource>> open_tar_member(const std::string& path, const std::string& member, ReopenTar reopen) {
+Result<std::unique_ptr<ByteSource>> open_tar_member(const std::string& path, const std::string& member,
+                                                    ReopenTar reopen) {
   Result<std::unique_ptr<ByteSource>> first = reopen(path);
   if (!first) return first.error();
   std::vector<std::string> names;
@@ -230,7 +242,8 @@ Result<std::unique_ptr<ByteSource>> open_tar_member(const std::string& path, con
   TarWalk::Member found;
   while (walk.next(found)) {
     if (found.file && found.name == *chosen) {
-      return std::unique_ptr<ByteSource>(std::make_unique<TarMember>(path + ":" + *chosen, std::move(*again), found.bytes));
+      return std::unique_ptr<ByteSource>(
+          std::make_unique<TarMember>(path + ":" + *chosen, std::move(*again), found.bytes));
     }
   }
   return Error{ErrorCode::io, "The archive changed while it was read.", path};

@@ -18,6 +18,7 @@ bool looks_like_tar(std::string_view head);
 Result<std::unique_ptr<ByteSource>> open_zip_member(const std::string& path, const std::string& member);
 // The same of a tar archive. `reopen` gives its bytes from the start, as often as asked.
 using ReopenTar = Result<std::unique_ptr<ByteSource>> (*)(const std::string& path);
-Result<std::unique_ptr<ByteSource>> open_tar_member(const std::string& path, const std::string& member, ReopenTar reopen);
+Result<std::unique_ptr<ByteSource>> open_tar_member(const std::string& path, const std::string& member,
+                                                    ReopenTar reopen);
 
 }  // namespace accel

@@ -4,9 +4,9 @@
 #include "ingest/importer.h"
 
 #define FRAMEWORK(name)
-#define IMPORTER(name)                        \
-  namespace accel::name {                     \
-  extern const ImporterDescriptor kImporter;  \
+#define IMPORTER(name)                       \
+  namespace accel::name {                    \
+  extern const ImporterDescriptor kImporter; \
   }
 #include "ingest/catalog.def"
 #undef IMPORTER

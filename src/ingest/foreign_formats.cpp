@@ -45,24 +45,31 @@ constexpr Magic kMagics[] = {
 std::optional<std::string> foreign_binary(std::string_view head) {
   for (const Magic& magic : kMagics) {
     if (!head.starts_with(magic.bytes)) continue;
-    if (magic.what.ends_with("archive.")) return advice(magic.what, "Unpack it first; .gz, .zst, .zip and .tar.gz are read directly.");
+    if (magic.what.ends_with("archive."))
+      return advice(magic.what, "Unpack it first; .gz, .zst, .zip and .tar.gz are read directly.");
     return advice(magic.what, kRecord);
   }
   if (has(head.substr(0, 1024), "NVIDIA Tegra Pro")) {
-    return "This is an Nsight Systems report in its own binary form (.nsys-rep or .qdrep), which only nsys can read. Convert it with "
+    return "This is an Nsight Systems report in its own binary form (.nsys-rep or .qdrep), which only nsys can read. "
+           "Convert it with "
            "\"nsys export --type sqlite FILE\", or record with torch.profiler.";
   }
   if (head.starts_with(std::string_view("SQLite format 3\0", 16))) {
-    const bool nsys = has(head, "CUPTI_ACTIVITY") || has(head, "StringIds") || has(head, "TARGET_INFO") || has(head, "EXPORT_META");
+    const bool nsys =
+        has(head, "CUPTI_ACTIVITY") || has(head, "StringIds") || has(head, "TARGET_INFO") || has(head, "EXPORT_META");
     return nsys ? advice("This is an Nsight Systems report in SQLite form, which this version does not read.", kRecord)
                 : advice("This is an SQLite database.", kRecord);
   }
   const bool pickle = head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
-  if (pickle && (has(head, "pg_config") || has(head, "nccl_version") || has(head, "collective_seq_id") || has(head, "comm_lib_version"))) {
-    return advice("This is a dump of PyTorch's NCCL flight recorder, which this version does not read on its own.", kRecord);
+  if (pickle && (has(head, "pg_config") || has(head, "nccl_version") || has(head, "collective_seq_id") ||
+                 has(head, "comm_lib_version"))) {
+    return advice("This is a dump of PyTorch's NCCL flight recorder, which this version does not read on its own.",
+                  kRecord);
   }
   if (pickle && (has(head, "device_traces") || has(head, "segments") || has(head, "frames"))) {
-    return advice("This is a memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot), which this version does not read.", kRecord);
+    return advice(
+        "This is a memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot), which this version does not read.",
+        kRecord);
   }
   if (pickle) return advice("This is a Python pickle.", kRecord);
   return std::nullopt;
@@ -70,9 +77,11 @@ std::optional<std::string> foreign_binary(std::string_view head) {
 
 std::optional<std::string> foreign_text(std::string_view text, std::string_view path) {
   std::string start(text.substr(0, 64));
-  std::transform(start.begin(), start.end(), start.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(start.begin(), start.end(), start.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   if (start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<head")) {
-    return "This is an HTML page, not a trace: a log-in or error page that was saved in its place, or a report. Download the file itself.";
+    return "This is an HTML page, not a trace: a log-in or error page that was saved in its place, or a report. "
+           "Download the file itself.";
   }
   if (start.starts_with("<?xml") || start.starts_with("<svg")) return advice("This is an XML document.", kRecord);
   if (start.starts_with("version https://git-lfs")) {
@@ -88,17 +97,21 @@ std::optional<std::string> foreign_text(std::string_view text, std::string_view 
     return advice("This is a speedscope profile: samples of call stacks, without device events.", kRecord);
   }
   if (key("\"schema\"") && (key("chakra") || (key("\"nodes\"") && key("\"pid\"")))) {
-    return advice("This is an execution trace (PyTorch's ExecutionTraceObserver, Chakra): what ran, without device times.",
-                  "Give the Kineto trace that was recorded beside it.");
+    return advice(
+        "This is an execution trace (PyTorch's ExecutionTraceObserver, Chakra): what ran, without device times.",
+        "Give the Kineto trace that was recorded beside it.");
   }
-  const bool recorder = key("\"comm_lib_version\"") || key("\"nccl_version\"") || key("\"pg_config\"") || key("\"collective_seq_id\"");
+  const bool recorder =
+      key("\"comm_lib_version\"") || key("\"nccl_version\"") || key("\"pg_config\"") || key("\"collective_seq_id\"");
   if (key("\"nccl_comm_state\"") || (recorder && key("\"entries\""))) {
-    return advice("This is a dump of PyTorch's NCCL flight recorder, which this version does not read on its own.", kRecord);
+    return advice("This is a dump of PyTorch's NCCL flight recorder, which this version does not read on its own.",
+                  kRecord);
   }
   if (key("\"segments\"") && key("\"device_traces\"")) {
     return advice("This is a memory snapshot of PyTorch, which this version does not read.", kRecord);
   }
-  if (key("\"timeDeltas\"") && key("\"nodes\"")) return advice("This is a CPU profile of a browser or of Node.js.", kRecord);
+  if (key("\"timeDeltas\"") && key("\"nodes\""))
+    return advice("This is a CPU profile of a browser or of Node.js.", kRecord);
   if (text.starts_with("{\"cells\"") || key("\"nbformat\"")) return advice("This is a Jupyter notebook.", kRecord);
   return std::nullopt;
 }
@@ -124,7 +137,8 @@ std::string first_keys(std::string_view text) {
 }  // namespace
 
 std::optional<std::string> describe_foreign(std::string_view head, std::string_view path) {
-  if (head.empty()) return "The file is empty: the recording process may have been killed before it wrote. Record again.";
+  if (head.empty())
+    return "The file is empty: the recording process may have been killed before it wrote. Record again.";
   if (std::optional<std::string> binary = foreign_binary(head)) return binary;
   const std::string_view text = trimmed_left(head);
   if (text.empty()) return "The file holds nothing but white space. Record again.";
@@ -135,15 +149,19 @@ std::string describe_unknown(std::string_view head) {
   const std::string_view text = trimmed_left(head);
   if (text.starts_with('{')) {
     const std::string keys = first_keys(text);
-    return advice("This is JSON, but no trace: it has no \"traceEvents\"" + (keys.empty() ? "." : " (its first keys are " + keys + ")."), kRecord);
+    return advice("This is JSON, but no trace: it has no \"traceEvents\"" +
+                      (keys.empty() ? "." : " (its first keys are " + keys + ")."),
+                  kRecord);
   }
-  if (text.starts_with('[')) return advice("This is a JSON list, but not one of trace events: no element has a \"ph\".", kRecord);
+  if (text.starts_with('['))
+    return advice("This is a JSON list, but not one of trace events: no element has a \"ph\".", kRecord);
   const auto odd = std::count_if(head.begin(), head.end(), [](char c) {
     const auto b = static_cast<unsigned char>(c);
     return b < 9 || (b > 13 && b < 32);
   });
   const bool binary = static_cast<std::size_t>(odd) * 50 > head.size();
-  return advice(binary ? "This is binary data of a kind that is not known here." : "This is text, but no trace.", kRecord);
+  return advice(binary ? "This is binary data of a kind that is not known here." : "This is text, but no trace.",
+                kRecord);
 }
 
 }  // namespace accel

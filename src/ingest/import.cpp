@@ -65,9 +65,10 @@ Result<std::unique_ptr<ByteSource>> open_unpacked(const std::string& path) {
 
 // "FILE" or, where there is no such file, "ARCHIVE:MEMBER".
 std::pair<std::string, std::string> split_member(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (path == "-" || stat(path.c_str(), &status) == 0) return {path, {}};
-  for (std::size_t colon = path.rfind(':'); colon != std::string::npos && colon > 0; colon = path.rfind(':', colon - 1)) {
+  for (std::size_t colon = path.rfind(':'); colon != std::string::npos && colon > 0;
+       colon = path.rfind(':', colon - 1)) {
     if (stat(path.substr(0, colon).c_str(), &status) == 0) return {path.substr(0, colon), path.substr(colon + 1)};
   }
   return {path, {}};
@@ -75,7 +76,7 @@ std::pair<std::string, std::string> split_member(const std::string& path) {
 
 Result<Opened> open_trace(const std::string& given) {
   const auto [path, member] = split_member(given);
-  struct stat status {};
+  struct stat status{};
   if (path != "-" && stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     return Error{ErrorCode::not_a_trace, "This is a folder, not a trace. Give a trace file.", path};
   }
@@ -86,11 +87,15 @@ Result<Opened> open_trace(const std::string& given) {
   const bool zip = looks_like_zip(opened.head);
   const bool tar = looks_like_tar(opened.head);
   if (!zip && !tar) {
-    if (!member.empty()) return Error{ErrorCode::invalid_argument, "A member can only be chosen from a .zip or .tar archive.", path};
+    if (!member.empty())
+      return Error{ErrorCode::invalid_argument, "A member can only be chosen from a .zip or .tar archive.", path};
     return opened;
   }
-  if (path == "-") return Error{ErrorCode::invalid_argument, "An archive cannot be read from standard input. Save it to a file first.", path};
-  Result<std::unique_ptr<ByteSource>> inside = zip ? open_zip_member(path, member) : open_tar_member(path, member, open_unpacked);
+  if (path == "-")
+    return Error{ErrorCode::invalid_argument, "An archive cannot be read from standard input. Save it to a file first.",
+                 path};
+  Result<std::unique_ptr<ByteSource>> inside =
+      zip ? open_zip_member(path, member) : open_tar_member(path, member, open_unpacked);
   if (!inside) return inside.error();
   opened.source = std::move(*inside);
   if (const Result<void> ok = unpack(opened); !ok) return ok.error();
@@ -105,13 +110,18 @@ Result<void> apply_filters(TraceStore& store, const ImportOptions& options, cons
     const std::int64_t last = options.last_step.value_or(std::numeric_limits<std::int64_t>::max());
     window = window_of_steps(store, first, last);
     if (window.start_ns == window.end_ns) {
-      return Error{ErrorCode::not_found, "The trace has no step of the range that was asked for (steps are numbered as in ProfilerStep#N).", path};
+      return Error{ErrorCode::not_found,
+                   "The trace has no step of the range that was asked for (steps are numbered as in ProfilerStep#N).",
+                   path};
     }
   }
   if (options.from_ns) window.start_ns = std::max(window.start_ns, store.time_range.start_ns + *options.from_ns);
   if (options.to_ns) window.end_ns = std::min(window.end_ns, store.time_range.start_ns + *options.to_ns);
-  if (window.start_ns == std::numeric_limits<std::int64_t>::min() && window.end_ns == std::numeric_limits<std::int64_t>::max()) return {};
-  if (window.start_ns >= window.end_ns || window.start_ns >= store.time_range.end_ns || window.end_ns <= store.time_range.start_ns) {
+  if (window.start_ns == std::numeric_limits<std::int64_t>::min() &&
+      window.end_ns == std::numeric_limits<std::int64_t>::max())
+    return {};
+  if (window.start_ns >= window.end_ns || window.start_ns >= store.time_range.end_ns ||
+      window.end_ns <= store.time_range.start_ns) {
     return Error{ErrorCode::not_found, "Nothing was recorded in the time that was asked for.", path};
   }
   store.notes.add(NoteCode::filtered, keep_window(store, window));
@@ -140,7 +150,8 @@ Result<TraceStore> read_opened(Result<Opened> opened, const std::string& path, c
   if (best == nullptr) return Error{ErrorCode::not_a_trace, describe_unknown(opened->head), path};
   Result<TraceStore> store = best->read(*opened->source, options);
   if (!store) {
-    if (store.error().code == ErrorCode::not_a_trace) return Error{ErrorCode::not_a_trace, describe_unknown(opened->head), path};
+    if (store.error().code == ErrorCode::not_a_trace)
+      return Error{ErrorCode::not_a_trace, describe_unknown(opened->head), path};
     return store;
   }
   if (const Result<void> ok = apply_filters(*store, options, path); !ok) return ok.error();

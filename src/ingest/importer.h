@@ -29,10 +29,10 @@ struct ImportOptions {
 };
 
 struct ImporterDescriptor {
-  std::string_view id;           // kineto_json
-  std::string_view title;        // PyTorch profiler (Kineto) Chrome trace
+  std::string_view id;     // kineto_json
+  std::string_view title;  // PyTorch profiler (Kineto) Chrome trace
   std::string_view title_zh;
-  std::string_view extensions;   // ".json .json.gz" for --list
+  std::string_view extensions;  // ".json .json.gz" for --list
   // 0 = surely not, 100 = surely. `head` is the start of the decompressed content, `path` its name.
   int (*sniff)(std::span<const char> head, std::string_view path);
   Result<TraceStore> (*read)(ByteSource& source, const ImportOptions& options);

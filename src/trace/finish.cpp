@@ -17,11 +17,11 @@ void add_base(std::vector<std::int64_t>& times, std::int64_t base_ns) {
 // The tables that keep their input order.
 void drain_plain_tables(TraceBuilder::State& state) {
   TraceStore& store = state.store;
-#define TABLE_BEGIN(Name, accessor, doc)                                             \
-  if constexpr (constexpr std::string_view table = #Name;                            \
-                table != "Slice" && table != "DeviceEvent" && table != "OpArgs" &&   \
-                table != "LaunchConfig" && table != "Stream" && table != "Thread") { \
-    auto& staged = state.staged.accessor;                                                   \
+#define TABLE_BEGIN(Name, accessor, doc)                                                                  \
+  if constexpr (constexpr std::string_view table = #Name; table != "Slice" && table != "DeviceEvent" &&   \
+                                                          table != "OpArgs" && table != "LaunchConfig" && \
+                                                          table != "Stream" && table != "Thread") {       \
+    auto& staged = state.staged.accessor;                                                                 \
     auto& out = store.accessor;
 #define COLUMN(type, name, unit, doc) staged.name.drain(out.name, staged.rows);
 #define TABLE_END(Name) }
@@ -68,7 +68,8 @@ Interval find_time_range(const TraceStore& store) {
   };
   for (std::size_t i = 0; i < store.slices.size(); ++i) see(store.slices.start_ns[i], store.slices.dur_ns[i]);
   for (std::size_t i = 0; i < store.device_events.size(); ++i) {
-    if ((store.device_events.flags[i] & kDeviceNoTiming) == 0) see(store.device_events.start_ns[i], store.device_events.dur_ns[i]);
+    if ((store.device_events.flags[i] & kDeviceNoTiming) == 0)
+      see(store.device_events.start_ns[i], store.device_events.dur_ns[i]);
   }
   for (std::size_t i = 0; i < store.memory_events.size(); ++i) see(store.memory_events.time_ns[i], 0);
   for (std::size_t i = 0; i < store.counters.size(); ++i) see(store.counters.time_ns[i], 0);

@@ -17,7 +17,8 @@ Result<TraceStore> finish_store(TraceBuilder::State& state);
 void pair_begin_ends(TraceBuilder::State& state);
 
 // Sorts and nests the slices. `final_row[input row]` is filled when `want_final_rows` is set.
-void finish_slices(TraceBuilder::State& state, std::int64_t base_ns, bool want_final_rows, std::vector<std::uint32_t>& final_row);
+void finish_slices(TraceBuilder::State& state, std::int64_t base_ns, bool want_final_rows,
+                   std::vector<std::uint32_t>& final_row);
 
 // Sorts the device events. `final_row` as above.
 void finish_device_events(TraceBuilder::State& state, std::int64_t base_ns, bool want_final_rows,

@@ -32,7 +32,8 @@ struct Nesting {
       if (!stack.empty()) {
         slices.parent[i] = SliceId(stack.back().id);
         const std::uint16_t depth = slices.depth[stack.back().id];
-        slices.depth[i] = depth == std::numeric_limits<std::uint16_t>::max() ? depth : static_cast<std::uint16_t>(depth + 1);
+        slices.depth[i] =
+            depth == std::numeric_limits<std::uint16_t>::max() ? depth : static_cast<std::uint16_t>(depth + 1);
       }
       std::int64_t end = start + slices.dur_ns[i];
       if ((slices.flags[i] & kSliceUnfinished) != 0) {
@@ -64,7 +65,8 @@ std::int64_t recorder_stop(const SliceTable& slices) {
 
 }  // namespace
 
-void finish_slices(TraceBuilder::State& state, std::int64_t base_ns, bool want_final_rows, std::vector<std::uint32_t>& final_row) {
+void finish_slices(TraceBuilder::State& state, std::int64_t base_ns, bool want_final_rows,
+                   std::vector<std::uint32_t>& final_row) {
   auto& staged = state.staged.slices;
   TraceStore& store = state.store;
   SliceTable& out = store.slices;
@@ -81,7 +83,9 @@ void finish_slices(TraceBuilder::State& state, std::int64_t base_ns, bool want_f
   for (std::size_t i = 0; i < rows; ++i) order[at[staged.thread[i].value]++] = static_cast<std::uint32_t>(i);
   staged.thread.clear();
 
-  const auto duration = [&](std::uint32_t row) { return (staged.flags[row] & kSliceUnfinished) != 0 ? kOpen : staged.dur_ns[row]; };
+  const auto duration = [&](std::uint32_t row) {
+    return (staged.flags[row] & kSliceUnfinished) != 0 ? kOpen : staged.dur_ns[row];
+  };
   parallel_for(state.thread_count, threads, [&](std::size_t t) {
     const auto [first, last] = store.thread_ranges[t];
     sort_runs(std::span(order).subspan(first, last - first), [&](std::uint32_t a, std::uint32_t b) {
@@ -174,7 +178,8 @@ void pair_begin_ends(TraceBuilder::State& state) {
     // An end closes the innermost begin of its name; one without a name closes the innermost of all.
     auto match = open.rbegin();
     if (event.name.valid()) {
-      match = std::find_if(open.rbegin(), open.rend(), [&](const TraceBatch::BeginEnd& begin) { return begin.name == event.name; });
+      match = std::find_if(open.rbegin(), open.rend(),
+                           [&](const TraceBatch::BeginEnd& begin) { return begin.name == event.name; });
     }
     if (match == open.rend()) {
       ++unmatched;

@@ -19,16 +19,20 @@ const NoteDescriptor& describe(NoteCode code) { return kCatalog[static_cast<std:
 
 std::string_view to_string(NoteSeverity severity) {
   switch (severity) {
-    case NoteSeverity::info: return "info";
-    case NoteSeverity::data_loss: return "data_loss";
-    case NoteSeverity::error: return "error";
+    case NoteSeverity::info:
+      return "info";
+    case NoteSeverity::data_loss:
+      return "data_loss";
+    case NoteSeverity::error:
+      return "error";
   }
   return "info";
 }
 
 void NoteList::add(NoteCode code, std::uint64_t count, std::string where, std::string detail) {
   if (count == 0) return;
-  const auto at = std::lower_bound(notes_.begin(), notes_.end(), code, [](const Note& note, NoteCode c) { return note.code < c; });
+  const auto at =
+      std::lower_bound(notes_.begin(), notes_.end(), code, [](const Note& note, NoteCode c) { return note.code < c; });
   if (at != notes_.end() && at->code == code) {
     at->count += count;
     if (at->where.empty()) at->where = std::move(where);
@@ -43,7 +47,8 @@ void NoteList::add_all(const NoteList& other) {
 }
 
 const Note* NoteList::find(NoteCode code) const {
-  const auto at = std::lower_bound(notes_.begin(), notes_.end(), code, [](const Note& note, NoteCode c) { return note.code < c; });
+  const auto at =
+      std::lower_bound(notes_.begin(), notes_.end(), code, [](const Note& note, NoteCode c) { return note.code < c; });
   return at != notes_.end() && at->code == code ? &*at : nullptr;
 }
 

@@ -17,18 +17,28 @@ inline constexpr std::int32_t kNotRecorded32 = std::numeric_limits<std::int32_t>
 
 enum class SliceKind : std::uint8_t { op, annotation, frame, runtime_call, driver_call, overhead, other };
 enum class DeviceEventKind : std::uint8_t { kernel, memcpy, memset };
-enum class CopyDirection : std::uint8_t { unknown, host_to_device, device_to_host, device_to_device, peer, host_to_host };
+enum class CopyDirection : std::uint8_t {
+  unknown,
+  host_to_device,
+  device_to_host,
+  device_to_device,
+  peer,
+  host_to_host
+};
 enum class MemoryKind : std::uint8_t { unknown, pageable, pinned, device, managed, array };
 
-inline constexpr std::uint8_t kSliceUnfinished = 1;  // no usable duration in the input; open until its parent or the trace ends
-inline constexpr std::uint8_t kSliceCrossing = 2;    // starts inside its parent and ends after it
-inline constexpr std::uint8_t kSliceClamped = 4;     // a frame that the recorder closed at its stop; ends with its parent
-inline constexpr std::uint8_t kDeviceNoTiming = 1;      // the record holds no time: kept out of every range and sum
-inline constexpr std::uint8_t kDeviceSuspiciousEnd = 2; // runs far into later events of its stream
+inline constexpr std::uint8_t kSliceUnfinished =
+    1;  // no usable duration in the input; open until its parent or the trace ends
+inline constexpr std::uint8_t kSliceCrossing = 2;  // starts inside its parent and ends after it
+inline constexpr std::uint8_t kSliceClamped = 4;   // a frame that the recorder closed at its stop; ends with its parent
+inline constexpr std::uint8_t kDeviceNoTiming = 1;       // the record holds no time: kept out of every range and sum
+inline constexpr std::uint8_t kDeviceSuspiciousEnd = 2;  // runs far into later events of its stream
 
 #define TABLE_BEGIN(Name, accessor, doc) struct Name##Row {
 #define COLUMN(type, name, unit, doc) type name{};
-#define TABLE_END(Name) };
+#define TABLE_END(Name) \
+  }                     \
+  ;
 #include "trace/schema.def"
 #undef TABLE_BEGIN
 #undef COLUMN
@@ -48,7 +58,9 @@ inline constexpr std::uint8_t kDeviceSuspiciousEnd = 2; // runs far into later e
     template <typename Fn>                                          \
     void for_each_column(Fn&& fn) const;
 #define COLUMN(type, name, unit, doc) std::vector<type> name;
-#define TABLE_END(Name) };
+#define TABLE_END(Name) \
+  }                     \
+  ;
 #include "trace/schema.def"
 #undef TABLE_BEGIN
 #undef COLUMN
@@ -70,7 +82,7 @@ inline constexpr std::uint8_t kDeviceSuspiciousEnd = 2; // runs far into later e
 #undef COLUMN
 #undef TABLE_END
 
-#define TABLE_BEGIN(Name, accessor, doc)                     \
+#define TABLE_BEGIN(Name, accessor, doc)                       \
   inline Name##Row Name##Table::row(std::size_t index) const { \
     Row row;
 #define COLUMN(type, name, unit, doc) row.name = name[index];

@@ -1,7 +1,7 @@
-// Staged rows: what TraceBuilder holds between commit() and finish(). Columns are lists of fixed segments taken from the
-// system page by page, so that a range of rows can be reserved under a lock and filled outside it, nothing is ever moved
-// to grow, and every segment goes back to the system the moment its rows are in the final column. The peak of a load is
-// then the rows once, plus the columns in flight.
+// Staged rows: what TraceBuilder holds between commit() and finish(). Columns are lists of fixed segments taken from
+// the system page by page, so that a range of rows can be reserved under a lock and filled outside it, nothing is ever
+// moved to grow, and every segment goes back to the system the moment its rows are in the final column. The peak of a
+// load is then the rows once, plus the columns in flight.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ class StagedColumn {
   // other threads, since neither the directory nor a segment ever moves.
   void reserve_rows(std::size_t rows) {
     if (directory_ == nullptr) directory_ = static_cast<T**>(take_pages(kDirectoryEntries * sizeof(T*), false));
-    for (; segments_ * kSegmentRows < rows; ++segments_) directory_[segments_] = static_cast<T*>(take_pages(kSegmentRows * sizeof(T), true));
+    for (; segments_ * kSegmentRows < rows; ++segments_)
+      directory_[segments_] = static_cast<T*>(take_pages(kSegmentRows * sizeof(T), true));
   }
   T& operator[](std::size_t row) { return directory_[row >> kSegmentShift][row & (kSegmentRows - 1)]; }
   const T& operator[](std::size_t row) const { return directory_[row >> kSegmentShift][row & (kSegmentRows - 1)]; }
@@ -80,7 +81,9 @@ class StagedColumn {
   struct Staged##Name {                  \
     std::size_t rows = 0;
 #define COLUMN(type, name, unit, doc) StagedColumn<type> name;
-#define TABLE_END(Name) };
+#define TABLE_END(Name) \
+  }                     \
+  ;
 #include "trace/schema.def"
 #undef TABLE_BEGIN
 #undef COLUMN

@@ -8,7 +8,8 @@ TraceBatch::TraceBatch(TraceBatch&&) noexcept = default;
 TraceBatch& TraceBatch::operator=(TraceBatch&&) noexcept = default;
 
 ThreadIndex TraceBatch::add_thread(std::int64_t pid, std::int64_t tid, StringId pid_text, StringId tid_text) {
-  return ThreadIndex(static_cast<std::uint16_t>(index_->threads.add(threads, {pid, tid, pid_text, tid_text, StringId()})));
+  return ThreadIndex(
+      static_cast<std::uint16_t>(index_->threads.add(threads, {pid, tid, pid_text, tid_text, StringId()})));
 }
 
 StreamIndex TraceBatch::add_stream(std::int64_t device, std::int64_t context, std::int64_t stream) {

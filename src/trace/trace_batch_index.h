@@ -24,14 +24,18 @@ std::uint64_t bits(const T& value) {
   return v;
 }
 
-inline std::uint64_t hash_of(const ThreadRow& r) { return mix(mix(mix(bits(r.pid), bits(r.tid)), bits(r.pid_text)), bits(r.tid_text)); }
+inline std::uint64_t hash_of(const ThreadRow& r) {
+  return mix(mix(mix(bits(r.pid), bits(r.tid)), bits(r.pid_text)), bits(r.tid_text));
+}
 inline std::uint64_t hash_of(const StreamRow& r) { return mix(mix(bits(r.device), bits(r.context)), bits(r.stream)); }
 inline std::uint64_t hash_of(const OpArgsRow& r) {
   return mix(mix(mix(bits(r.dims), bits(r.types)), bits(r.strides)), bits(r.concrete));
 }
 inline std::uint64_t hash_of(const LaunchConfigRow& r) {
   std::uint64_t h = 0;
-  for (const std::int32_t v : {r.grid_x, r.grid_y, r.grid_z, r.block_x, r.block_y, r.block_z, r.registers, r.shared_memory}) h = mix(h, bits(v));
+  for (const std::int32_t v :
+       {r.grid_x, r.grid_y, r.grid_z, r.block_x, r.block_y, r.block_z, r.registers, r.shared_memory})
+    h = mix(h, bits(v));
   for (const float v : {r.occupancy_percent, r.blocks_per_sm, r.warps_per_sm}) h = mix(h, bits(v));
   return h;
 }

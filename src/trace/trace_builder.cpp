@@ -27,14 +27,17 @@ struct IdMaps {
   ArgsId operator()(ArgsId id) const { return id.valid() ? op_args[id.value] : id; }
   LaunchConfigId operator()(LaunchConfigId id) const { return id.valid() ? launch_configs[id.value] : id; }
   SliceId operator()(SliceId id) const { return id.valid() ? SliceId(id.value + slice_base) : id; }
-  DeviceEventId operator()(DeviceEventId id) const { return id.valid() ? DeviceEventId(id.value + device_event_base) : id; }
+  DeviceEventId operator()(DeviceEventId id) const {
+    return id.valid() ? DeviceEventId(id.value + device_event_base) : id;
+  }
 };
 
 namespace {
 
 // Columns that finish() makes; they are not staged.
 constexpr bool is_derived(std::string_view table, std::string_view column) {
-  return (table == "Slice" && (column == "parent" || column == "depth")) || (table == "DeviceEvent" && column == "launch");
+  return (table == "Slice" && (column == "parent" || column == "depth")) ||
+         (table == "DeviceEvent" && column == "launch");
 }
 // Tables whose rows are interned: they are merged under the lock and not staged.
 constexpr bool is_interned(std::string_view table) {
@@ -88,10 +91,10 @@ void TraceBuilder::commit(TraceBatch& batch, std::uint64_t sequence) {
 #undef COLUMN
 #undef TABLE_END
     if (fits) {
-#define TABLE_BEGIN(Name, accessor, doc)                                         \
+#define TABLE_BEGIN(Name, accessor, doc)                                                          \
   if (constexpr std::string_view table = #Name; !is_interned(table) && !batch.accessor.empty()) { \
-    auto& staged = s.staged.accessor;                                                   \
-    base_##accessor = staged.rows;                                               \
+    auto& staged = s.staged.accessor;                                                             \
+    base_##accessor = staged.rows;                                                                \
     staged.rows += batch.accessor.size();
 #define COLUMN(type, name, unit, doc) \
   if constexpr (!is_derived(table, #name)) staged.name.reserve_rows(staged.rows);
@@ -118,19 +121,25 @@ void TraceBuilder::commit(TraceBatch& batch, std::uint64_t sequence) {
     for (std::size_t i = 0; i < batch.slices.size(); ++i) {
       switch (batch.slices.kind[i]) {
         case SliceKind::runtime_call:
-        case SliceKind::driver_call: shift(batch.slices.detail[i], base_call_details); break;
-        case SliceKind::frame: shift(batch.slices.detail[i], base_frame_details); break;
-        default: shift(batch.slices.detail[i], base_op_details); break;
+        case SliceKind::driver_call:
+          shift(batch.slices.detail[i], base_call_details);
+          break;
+        case SliceKind::frame:
+          shift(batch.slices.detail[i], base_frame_details);
+          break;
+        default:
+          shift(batch.slices.detail[i], base_op_details);
+          break;
       }
     }
     for (std::size_t i = 0; i < batch.device_events.size(); ++i) {
       shift(batch.device_events.detail[i],
             batch.device_events.kind[i] == DeviceEventKind::kernel ? base_kernel_details : base_copy_details);
     }
-#define TABLE_BEGIN(Name, accessor, doc) \
+#define TABLE_BEGIN(Name, accessor, doc)                                         \
   if constexpr (constexpr std::string_view table = #Name; !is_interned(table)) { \
-    const auto& from = batch.accessor;    \
-    auto& to = s.staged.accessor;                \
+    const auto& from = batch.accessor;                                           \
+    auto& to = s.staged.accessor;                                                \
     const std::size_t base = base_##accessor;
 #define COLUMN(type, name, unit, doc) \
   if constexpr (!is_derived(table, #name)) copy_column(to.name, base, from.name, maps);
@@ -184,17 +193,20 @@ void TraceBuilder::rewind(std::size_t mark_number) {
 
 Result<TraceStore> TraceBuilder::finish() {
   if (state_->too_many_rows) {
-    return Error{ErrorCode::out_of_range, "The trace has more than 4.29 billion rows in one table; record fewer steps.", ""};
+    return Error{ErrorCode::out_of_range, "The trace has more than 4.29 billion rows in one table; record fewer steps.",
+                 ""};
   }
   if (state_->index.overflowed()) {
-    return Error{ErrorCode::out_of_range, "The trace has more than 65,535 threads or streams; this is not a trace of one process.", ""};
+    return Error{ErrorCode::out_of_range,
+                 "The trace has more than 65,535 threads or streams; this is not a trace of one process.", ""};
   }
   return finish_store(*state_);
 }
 
 void TraceBuilder::State::merge(TraceBatch& batch, IdMaps& maps) {
   maps.strings.resize(batch.strings.size());
-  for (std::uint32_t i = 0; i < maps.strings.size(); ++i) maps.strings[i] = store.strings.intern(batch.strings.view(StringId(i)));
+  for (std::uint32_t i = 0; i < maps.strings.size(); ++i)
+    maps.strings[i] = store.strings.intern(batch.strings.view(StringId(i)));
   maps.threads.clear();
   for (std::size_t i = 0; i < batch.threads.size(); ++i) {
     ThreadRow row = batch.threads.row(i);
@@ -204,17 +216,19 @@ void TraceBuilder::State::merge(TraceBatch& batch, IdMaps& maps) {
   }
   maps.streams.clear();
   for (std::size_t i = 0; i < batch.streams.size(); ++i) {
-    maps.streams.push_back(StreamIndex(static_cast<std::uint16_t>(index.streams.add(store.streams, batch.streams.row(i)))));
+    maps.streams.push_back(
+        StreamIndex(static_cast<std::uint16_t>(index.streams.add(store.streams, batch.streams.row(i)))));
   }
   maps.op_args.clear();
   for (std::size_t i = 0; i < batch.op_args.size(); ++i) {
     const OpArgsRow row = batch.op_args.row(i);
-    maps.op_args.push_back(
-        ArgsId(index.op_args.add(store.op_args, {maps(row.dims), maps(row.types), maps(row.strides), maps(row.concrete)})));
+    maps.op_args.push_back(ArgsId(
+        index.op_args.add(store.op_args, {maps(row.dims), maps(row.types), maps(row.strides), maps(row.concrete)})));
   }
   maps.launch_configs.clear();
   for (std::size_t i = 0; i < batch.launch_configs.size(); ++i) {
-    maps.launch_configs.push_back(LaunchConfigId(index.launch_configs.add(store.launch_configs, batch.launch_configs.row(i))));
+    maps.launch_configs.push_back(
+        LaunchConfigId(index.launch_configs.add(store.launch_configs, batch.launch_configs.row(i))));
   }
   for (TraceBatch::BeginEnd row : batch.begin_ends) {
     row.name = maps(row.name);

@@ -13,8 +13,8 @@
 
 namespace accel {
 
-// Rows of one piece of input. Ids in it are local to the batch; times are relative to ProcessInfo::base_time_ns where the
-// input has one, which finish() adds. Not thread-safe; reused after commit().
+// Rows of one piece of input. Ids in it are local to the batch; times are relative to ProcessInfo::base_time_ns where
+// the input has one, which finish() adds. Not thread-safe; reused after commit().
 class TraceBatch {
  public:
   TraceBatch();

@@ -14,7 +14,9 @@ SliceId TraceStore::enclosing_op(SliceId id) const {
 
 std::size_t TraceStore::column_bytes() const {
   std::size_t bytes = 0;
-  const auto add = [&](std::string_view, std::string_view, const auto& column) { bytes += column.capacity() * sizeof(column[0]); };
+  const auto add = [&](std::string_view, std::string_view, const auto& column) {
+    bytes += column.capacity() * sizeof(column[0]);
+  };
 #define TABLE_BEGIN(Name, accessor, doc) accessor.for_each_column(add);
 #define COLUMN(type, name, unit, doc)
 #define TABLE_END(Name)

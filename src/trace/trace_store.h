@@ -35,11 +35,11 @@ struct ProcessInfo {
   std::optional<std::int64_t> rank;
   bool rank_guessed = false;
   std::optional<std::int64_t> world_size;
-  std::string backend;                          // distributedInfo.backend
+  std::string backend;  // distributedInfo.backend
   std::string host;
-  std::int64_t main_pid = kNotRecorded;         // process that owns most host events
-  std::optional<std::int64_t> base_time_ns;     // baseTimeNanoseconds
-  std::optional<Interval> recorded;             // from when to when the recorder ran, where it says so
+  std::int64_t main_pid = kNotRecorded;      // process that owns most host events
+  std::optional<std::int64_t> base_time_ns;  // baseTimeNanoseconds
+  std::optional<Interval> recorded;          // from when to when the recorder ran, where it says so
   std::vector<DeviceProperties> devices;
   std::map<std::string, std::string> versions;  // schemaVersion, cuda_runtime_version, cupti_version, ...
   std::map<std::string, std::string> options;   // record_shapes, with_stack, profile_memory, ...
@@ -48,10 +48,10 @@ struct ProcessInfo {
 
 struct InputInfo {
   std::string path;
-  std::string format;          // id of the importer
-  std::uint64_t bytes = 0;     // of the file on disk
-  std::uint64_t text_bytes = 0;  // after decompression
-  std::uint64_t events = 0;    // every event element seen, kept or not
+  std::string format;                                       // id of the importer
+  std::uint64_t bytes = 0;                                  // of the file on disk
+  std::uint64_t text_bytes = 0;                             // after decompression
+  std::uint64_t events = 0;                                 // every event element seen, kept or not
   std::map<std::string, std::uint64_t> events_by_category;  // by recorded category ("" = none)
 };
 
@@ -83,13 +83,16 @@ struct TraceStore {
 
   std::string_view text(StringId id) const { return strings.view(id); }
   std::int64_t slice_end_ns(SliceId id) const { return slices.start_ns[id.value] + slices.dur_ns[id.value]; }
-  std::int64_t device_end_ns(DeviceEventId id) const { return device_events.start_ns[id.value] + device_events.dur_ns[id.value]; }
+  std::int64_t device_end_ns(DeviceEventId id) const {
+    return device_events.start_ns[id.value] + device_events.dur_ns[id.value];
+  }
   // Rows of slices launched by or linked to `call`: see DeviceEvent.launch for the reverse.
   bool is_call(SliceId id) const {
     const SliceKind kind = slices.kind[id.value];
     return kind == SliceKind::runtime_call || kind == SliceKind::driver_call;
   }
-  // The innermost op (else annotation) that encloses the slice on its thread, the slice itself included; invalid if none.
+  // The innermost op (else annotation) that encloses the slice on its thread, the slice itself included; invalid if
+  // none.
   SliceId enclosing_op(SliceId id) const;
   // Bytes of all columns (capacity), without strings.
   std::size_t column_bytes() const;

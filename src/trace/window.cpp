@@ -38,7 +38,9 @@ void mend_parents(SliceTable& slices, const std::vector<SliceId>& old_parent, co
     while (parent.valid() && moved[parent.value] == kGone) parent = old_parent[parent.value];
     const std::uint32_t row = moved[old];
     slices.parent[row] = parent.valid() ? SliceId(moved[parent.value]) : SliceId();
-    slices.depth[row] = parent.valid() ? static_cast<std::uint16_t>(std::min(slices.depth[moved[parent.value]] + 1, 0xFFFF)) : std::uint16_t{0};
+    slices.depth[row] = parent.valid()
+                            ? static_cast<std::uint16_t>(std::min(slices.depth[moved[parent.value]] + 1, 0xFFFF))
+                            : std::uint16_t{0};
   }
 }
 
@@ -51,24 +53,30 @@ std::uint64_t keep_window(TraceStore& store, Interval window) {
   };
 
   const std::vector<SliceId> old_parent = store.slices.parent;
-  const auto slice_kept = [&](std::uint32_t i) { return reaches_into(store.slices.start_ns[i], store.slices.dur_ns[i], window); };
+  const auto slice_kept = [&](std::uint32_t i) {
+    return reaches_into(store.slices.start_ns[i], store.slices.dur_ns[i], window);
+  };
   std::vector<char> launch_kept(store.device_events.size(), 0);
   for (std::uint32_t i = 0; i < store.device_events.size(); ++i) {
     const SliceId launch = store.device_events.launch[i];
-    launch_kept[i] = launch.valid() ? slice_kept(launch.value) : reaches_into(store.device_events.start_ns[i], store.device_events.dur_ns[i], window);
+    launch_kept[i] = launch.valid()
+                         ? slice_kept(launch.value)
+                         : reaches_into(store.device_events.start_ns[i], store.device_events.dur_ns[i], window);
   }
   const std::vector<std::uint32_t> slices = compact(store.slices, slice_kept);
   count(slices);
   mend_parents(store.slices, old_parent, slices);
   std::uint32_t next = 0;
   for (auto& [first, last] : store.thread_ranges) {
-    const auto kept = std::count_if(slices.begin() + first, slices.begin() + last, [](std::uint32_t row) { return row != kGone; });
+    const auto kept =
+        std::count_if(slices.begin() + first, slices.begin() + last, [](std::uint32_t row) { return row != kGone; });
     first = next;
     next += static_cast<std::uint32_t>(kept);
     last = next;
   }
 
-  const std::vector<std::uint32_t> events = compact(store.device_events, [&](std::uint32_t i) { return launch_kept[i] != 0; });
+  const std::vector<std::uint32_t> events =
+      compact(store.device_events, [&](std::uint32_t i) { return launch_kept[i] != 0; });
   count(events);
   for (SliceId& launch : store.device_events.launch) {
     if (launch.valid()) launch = slices[launch.value] == kGone ? SliceId() : SliceId(slices[launch.value]);
@@ -97,14 +105,18 @@ std::uint64_t keep_window(TraceStore& store, Interval window) {
   const auto point = [&](std::int64_t time) { return time >= window.start_ns && time < window.end_ns; };
   count(compact(store.memory_events, [&](std::uint32_t i) { return point(store.memory_events.time_ns[i]); }));
   count(compact(store.counters, [&](std::uint32_t i) { return point(store.counters.time_ns[i]); }));
-  count(compact(store.device_syncs, [&](std::uint32_t i) { return reaches_into(store.device_syncs.start_ns[i], store.device_syncs.dur_ns[i], window); }));
-  count(compact(store.device_annotations,
-                [&](std::uint32_t i) { return reaches_into(store.device_annotations.start_ns[i], store.device_annotations.dur_ns[i], window); }));
+  count(compact(store.device_syncs, [&](std::uint32_t i) {
+    return reaches_into(store.device_syncs.start_ns[i], store.device_syncs.dur_ns[i], window);
+  }));
+  count(compact(store.device_annotations, [&](std::uint32_t i) {
+    return reaches_into(store.device_annotations.start_ns[i], store.device_annotations.dur_ns[i], window);
+  }));
 
   // The window bounds the range on both sides, but for device work that was launched inside and ran on.
   std::int64_t end = std::min(store.time_range.end_ns, window.end_ns);
   for (std::size_t i = 0; i < store.device_events.size(); ++i) {
-    if ((store.device_events.flags[i] & kDeviceNoTiming) == 0) end = std::max(end, store.device_events.start_ns[i] + store.device_events.dur_ns[i]);
+    if ((store.device_events.flags[i] & kDeviceNoTiming) == 0)
+      end = std::max(end, store.device_events.start_ns[i] + store.device_events.dur_ns[i]);
   }
   store.time_range = {std::max(store.time_range.start_ns, window.start_ns), end};
   return dropped;

@@ -8,8 +8,8 @@
 
 namespace accel {
 
-// Leaves what lies in or reaches into `window`: slices by their own time, device events by the time of their launch where
-// that is known. Parents, depths, launches and ranges are kept true. Returns how many rows were left out.
+// Leaves what lies in or reaches into `window`: slices by their own time, device events by the time of their launch
+// where that is known. Parents, depths, launches and ranges are kept true. Returns how many rows were left out.
 std::uint64_t keep_window(TraceStore& store, Interval window);
 
 // From the start of the first ProfilerStep numbered first..last to the end of the last; empty if there is none.

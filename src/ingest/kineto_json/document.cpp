@@ -15,8 +15,8 @@ constexpr std::size_t kMaxEvent = std::size_t{8} << 20;
 constexpr std::size_t kMaxMember = std::size_t{16} << 20;
 // Kept of a text without an event, so that what spans two texts is found: longer than any mark looked for.
 constexpr std::size_t kOverlap = 64;
-// Damage may make every attempt run to the end of the text. Bytes looked at in vain are bounded by this and by a multiple
-// of the file's size, so that no file, however made, is read forever.
+// Damage may make every attempt run to the end of the text. Bytes looked at in vain are bounded by this and by a
+// multiple of the file's size, so that no file, however made, is read forever.
 constexpr std::uint64_t kFreeWork = std::uint64_t{16} << 20;
 constexpr std::uint64_t kWorkPerByte = 8;
 // Once that is spent, an attempt looks no further than this: longer events of so damaged a file are lost.
@@ -32,7 +32,9 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
 std::string byte(std::uint64_t offset) { return "byte " + std::to_string(offset); }
 
 // Containers beside the events that are read; all others may be of any size and are passed over.
-bool is_needed(std::string_view key) { return key == "deviceProperties" || key == "computeProperties" || key == "distributedInfo"; }
+bool is_needed(std::string_view key) {
+  return key == "deviceProperties" || key == "computeProperties" || key == "distributedInfo";
+}
 
 }  // namespace
 
@@ -47,9 +49,12 @@ bool Document::truncated() const {
   switch (place_) {
     case Place::start:
     case Place::behind:
-    case Place::ignoring: return false;
-    case Place::events: return !loss_noted_ || (last_character_ != '}' && last_character_ != ']');
-    default: return true;
+    case Place::ignoring:
+      return false;
+    case Place::events:
+      return !loss_noted_ || (last_character_ != '}' && last_character_ != ']');
+    default:
+      return true;
   }
 }
 
@@ -57,7 +62,8 @@ bool Document::another_writer(std::string_view skipped, std::uint64_t offset) {
   std::size_t at = skipped.find("\"schemaVersion\"");
   at = std::min(at, skipped.find("\"traceEvents\""));
   if (at == kNone) return false;
-  notes_.add(NoteCode::interleaved_writers, 1, byte(offset + at), "a second file begins inside this one; events from there on were left out");
+  notes_.add(NoteCode::interleaved_writers, 1, byte(offset + at),
+             "a second file begins inside this one; events from there on were left out");
   place_ = Place::ignoring;
   return true;
 }
@@ -84,13 +90,15 @@ std::size_t Document::walk(std::string_view text, std::uint64_t offset, bool fin
   return at;
 }
 
-std::size_t Document::walk_events(std::string_view text, std::size_t at, std::uint64_t offset, bool final, EventSink& sink) {
+std::size_t Document::walk_events(std::string_view text, std::size_t at, std::uint64_t offset, bool final,
+                                  EventSink& sink) {
   had_events_ = true;
   while (true) {
     if (resyncing_) {
       const std::size_t next = ExactReader::find_event(text, at);
       if (another_writer(text.substr(at, next == kNone ? kNone : next - at), offset + at)) return text.size();
-      if (next == kNone) return final || text.size() - at <= kOverlap ? (final ? text.size() : at) : text.size() - kOverlap;
+      if (next == kNone)
+        return final || text.size() - at <= kOverlap ? (final ? text.size() : at) : text.size() - kOverlap;
       at = next;
     } else {
       while (at < text.size() && (is_space(text[at]) || text[at] == ',')) ++at;
@@ -163,7 +171,8 @@ std::size_t Document::walk_outside(std::string_view text, std::size_t at, std::u
       const bool member = place_ == Place::before_key && text[at] == '"';
       return member ? read_member(text, at, offset, final) : recover_outside(text, at, offset, final);
     }
-    case Place::skipping: return skip(text, at);
+    case Place::skipping:
+      return skip(text, at);
     case Place::behind: {
       at = skip_space(text, at);
       if (at == text.size()) return at;
@@ -175,7 +184,8 @@ std::size_t Document::walk_outside(std::string_view text, std::size_t at, std::u
       return text.size();
     }
     case Place::events:
-    case Place::ignoring: break;
+    case Place::ignoring:
+      break;
   }
   return text.size();
 }

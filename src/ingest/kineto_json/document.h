@@ -37,13 +37,13 @@ class Document {
 
  private:
   enum class Place : std::uint8_t {
-    start,      // nothing but white space yet
-    before_key, // in the outer object
+    start,       // nothing but white space yet
+    before_key,  // in the outer object
     before_comma,
-    skipping,   // in a value that is not needed, however large
+    skipping,  // in a value that is not needed, however large
     events,
-    behind,     // the document is over
-    ignoring,   // another writer's text
+    behind,    // the document is over
+    ignoring,  // another writer's text
   };
 
   std::size_t walk_outside(std::string_view text, std::size_t at, std::uint64_t offset, bool final);

@@ -40,7 +40,9 @@ class RawEvent {
   std::uint64_t offset = 0;  // of its opening brace in the text
 
   // Raw JSON values, strings with their quotes; empty = absent.
-  std::string_view operator[](Key key) const { return (key_bits_ >> bit(key) & 1) != 0 ? keys_[bit(key)] : std::string_view(); }
+  std::string_view operator[](Key key) const {
+    return (key_bits_ >> bit(key) & 1) != 0 ? keys_[bit(key)] : std::string_view();
+  }
   std::string_view operator[](Arg arg) const { return has(arg) ? args_[bit(arg)] : std::string_view(); }
   bool has(Arg arg) const { return (arg_bits_ >> bit(arg) & 1) != 0; }
   // Every member of args, of the events whose args are open-ended (counters); of others it may be empty.
@@ -97,12 +99,14 @@ inline Key find_key(std::string_view text) {
   };
   switch (packed(text)) {
 #define EVENT_KEY(id, text) \
-  case packed(text): return Key::id;
+  case packed(text):        \
+    return Key::id;
 #define ARG_KEY(id, text)
 #include "ingest/kineto_json/keys.def"
 #undef EVENT_KEY
 #undef ARG_KEY
-    default: return Key::unknown;
+    default:
+      return Key::unknown;
   }
 }
 

@@ -65,9 +65,12 @@ CopyDirection direction_of(std::string_view name) {
   if (has("HtoD") || has("HostToDevice")) return CopyDirection::host_to_device;
   if (has("DtoH") || has("DeviceToHost")) return CopyDirection::device_to_host;
   if (has("PtoP") || has("PeerToPeer")) return CopyDirection::peer;
-  if (has("DtoD") || has("DeviceToDevice") || has("AtoD") || has("DtoA") || has("AtoA")) return CopyDirection::device_to_device;
+  if (has("DtoD") || has("DeviceToDevice") || has("AtoD") || has("DtoA") || has("AtoA"))
+    return CopyDirection::device_to_device;
   if (has("HtoH") || has("HostToHost")) return CopyDirection::host_to_host;
-  return has("HtoA") ? CopyDirection::host_to_device : has("AtoH") ? CopyDirection::device_to_host : CopyDirection::unknown;
+  return has("HtoA")   ? CopyDirection::host_to_device
+         : has("AtoH") ? CopyDirection::device_to_host
+                       : CopyDirection::unknown;
 }
 
 MemoryKind memory_kind(std::string_view word) {
@@ -101,7 +104,8 @@ void read_triple(std::string_view token, std::int32_t& x, std::int32_t& y, std::
     while (i < token.size() && (token[i] < '0' || token[i] > '9')) ++i;
     if (i == token.size()) return;
     std::int64_t n = 0;
-    for (; i < token.size() && token[i] >= '0' && token[i] <= '9' && n < std::numeric_limits<std::int32_t>::max(); ++i) {
+    for (; i < token.size() && token[i] >= '0' && token[i] <= '9' && n < std::numeric_limits<std::int32_t>::max();
+         ++i) {
       n = n * 10 + (token[i] - '0');
     }
     *value = static_cast<std::int32_t>(std::min<std::int64_t>(n, std::numeric_limits<std::int32_t>::max()));
@@ -153,8 +157,10 @@ std::size_t FileFacts::process(std::int64_t pid, std::uint64_t offset) {
 
 void FileFacts::add(const FileFacts& other) {
   if (other.recorded_from_ns != kNotRecorded) {
-    recorded_from_ns = recorded_from_ns == kNotRecorded ? other.recorded_from_ns : std::min(recorded_from_ns, other.recorded_from_ns);
-    recorded_to_ns = recorded_to_ns == kNotRecorded ? other.recorded_to_ns : std::max(recorded_to_ns, other.recorded_to_ns);
+    recorded_from_ns =
+        recorded_from_ns == kNotRecorded ? other.recorded_from_ns : std::min(recorded_from_ns, other.recorded_from_ns);
+    recorded_to_ns =
+        recorded_to_ns == kNotRecorded ? other.recorded_to_ns : std::max(recorded_to_ns, other.recorded_to_ns);
   }
   for (const Process& piece : other.processes) {
     Process& whole = processes[process(piece.pid, piece.first_offset)];
@@ -175,11 +181,18 @@ void EventSink::note(NoteCode code, std::uint64_t count, std::string_view detail
 
 void EventSink::note(Parsed parsed) {
   switch (parsed) {
-    case Parsed::not_a_number: note(NoteCode::not_a_number); break;
-    case Parsed::out_of_range: note(NoteCode::number_out_of_range); break;
-    case Parsed::rounded: note(NoteCode::finer_than_ns); break;
+    case Parsed::not_a_number:
+      note(NoteCode::not_a_number);
+      break;
+    case Parsed::out_of_range:
+      note(NoteCode::number_out_of_range);
+      break;
+    case Parsed::rounded:
+      note(NoteCode::finer_than_ns);
+      break;
     case Parsed::ok:
-    case Parsed::absent: break;
+    case Parsed::absent:
+      break;
   }
 }
 
@@ -282,19 +295,32 @@ void EventSink::add(const RawEvent& event) {
     return;
   }
   switch (ph[0]) {
-    case 'X': add_complete(event, kind); return;
+    case 'X':
+      add_complete(event, kind);
+      return;
     case 's':
     case 't':
-    case 'f': return;  // flows repeat what correlation and sequence numbers say
+    case 'f':
+      return;  // flows repeat what correlation and sequence numbers say
     case 'i':
     case 'I':
       if (kind == EventClass::instant) add_memory_event(event);
       return;
-    case 'C': add_counters(event); return;
-    case 'M': add_metadata(event); return;
-    case 'B': add_begin_end(event, true); return;
-    case 'E': add_begin_end(event, false); return;
-    default: note(NoteCode::unknown_event_kind, 1, "first: ph " + std::string(ph)); return;
+    case 'C':
+      add_counters(event);
+      return;
+    case 'M':
+      add_metadata(event);
+      return;
+    case 'B':
+      add_begin_end(event, true);
+      return;
+    case 'E':
+      add_begin_end(event, false);
+      return;
+    default:
+      note(NoteCode::unknown_event_kind, 1, "first: ph " + std::string(ph));
+      return;
   }
 }
 
@@ -322,29 +348,48 @@ void EventSink::add_complete(const RawEvent& event, EventClass kind) {
     return;
   }
   switch (kind) {
-    case EventClass::op: add_slice(event, SliceKind::op, times); return;
-    case EventClass::annotation: add_slice(event, SliceKind::annotation, times); return;
-    case EventClass::frame: add_slice(event, SliceKind::frame, times); return;
-    case EventClass::runtime_call: add_slice(event, SliceKind::runtime_call, times); return;
-    case EventClass::driver_call: add_slice(event, SliceKind::driver_call, times); return;
-    case EventClass::overhead: add_slice(event, SliceKind::overhead, times); return;
-    case EventClass::kernel: add_kernel(event, times); return;
+    case EventClass::op:
+      add_slice(event, SliceKind::op, times);
+      return;
+    case EventClass::annotation:
+      add_slice(event, SliceKind::annotation, times);
+      return;
+    case EventClass::frame:
+      add_slice(event, SliceKind::frame, times);
+      return;
+    case EventClass::runtime_call:
+      add_slice(event, SliceKind::runtime_call, times);
+      return;
+    case EventClass::driver_call:
+      add_slice(event, SliceKind::driver_call, times);
+      return;
+    case EventClass::overhead:
+      add_slice(event, SliceKind::overhead, times);
+      return;
+    case EventClass::kernel:
+      add_kernel(event, times);
+      return;
     case EventClass::memcpy:
-    case EventClass::memset: add_copy(event, kind, times); return;
+    case EventClass::memset:
+      add_copy(event, kind, times);
+      return;
     case EventClass::device_annotation:
       batch_.device_annotations.push({times.start_ns, times.dur_ns, text(event[Key::name]), stream_of(event)});
       return;
     case EventClass::device_sync:
-      batch_.device_syncs.push({times.start_ns, times.dur_ns, integer(event[Arg::correlation]), integer(event[Arg::stream]),
-                                integer(event[Arg::wait_on_stream]), integer(event[Arg::record_correlation]),
-                                text(event[Key::name]), stream_of(event)});
+      batch_.device_syncs.push({times.start_ns, times.dur_ns, integer(event[Arg::correlation]),
+                                integer(event[Arg::stream]), integer(event[Arg::wait_on_stream]),
+                                integer(event[Arg::record_correlation]), text(event[Key::name]), stream_of(event)});
       return;
     case EventClass::span:
-      facts_.recorded_from_ns = facts_.recorded_from_ns == kNotRecorded ? times.start_ns : std::min(facts_.recorded_from_ns, times.start_ns);
+      facts_.recorded_from_ns =
+          facts_.recorded_from_ns == kNotRecorded ? times.start_ns : std::min(facts_.recorded_from_ns, times.start_ns);
       facts_.recorded_to_ns = std::max(facts_.recorded_to_ns, times.start_ns + times.dur_ns);
       return;
     case EventClass::instant:
-    case EventClass::other: add_slice(event, SliceKind::other, times); return;
+    case EventClass::other:
+      add_slice(event, SliceKind::other, times);
+      return;
   }
 }
 
@@ -380,14 +425,16 @@ void EventSink::add_slice(const RawEvent& event, SliceKind kind, const Times& ti
   }
   const std::string_view external = event.has(Arg::external_id) ? event[Arg::external_id] : event[Arg::external_id_old];
   if (kind == SliceKind::op || kind == SliceKind::annotation) {
-    const OpDetailRow detail{integer(event[Arg::sequence]), integer(external), args_of(event), integer32(event[Arg::forward_thread])};
+    const OpDetailRow detail{integer(event[Arg::sequence]), integer(external), args_of(event),
+                             integer32(event[Arg::forward_thread])};
     const SliceId id = batch_.add_slice(row, &detail);
     if (event.has(Arg::collective)) add_collective(event, id, DeviceEventId());
   } else if (kind == SliceKind::runtime_call || kind == SliceKind::driver_call) {
     const CallDetailRow detail{integer(event[Arg::correlation]), integer(external)};
     batch_.add_slice(row, &detail);
   } else if (kind == SliceKind::frame) {
-    const FrameDetailRow detail{integer32(event[Arg::python_id]), integer32(event[Arg::python_parent_id]), integer32(event[Arg::module_id])};
+    const FrameDetailRow detail{integer32(event[Arg::python_id]), integer32(event[Arg::python_parent_id]),
+                                integer32(event[Arg::module_id])};
     batch_.add_slice(row, &detail);
   } else {
     batch_.add_slice(row, static_cast<const OpDetailRow*>(nullptr));
@@ -489,7 +536,8 @@ void EventSink::add_memory_event(const RawEvent& event) {
   }
   const auto small = [&](Arg arg) {
     const std::int64_t value = integer(event[arg]);
-    const bool fits = value > std::numeric_limits<std::int16_t>::min() && value <= std::numeric_limits<std::int16_t>::max();
+    const bool fits =
+        value > std::numeric_limits<std::int16_t>::min() && value <= std::numeric_limits<std::int16_t>::max();
     return fits ? static_cast<std::int16_t>(value) : std::int16_t{-1};
   };
   row.address = integer(event[Arg::address]);

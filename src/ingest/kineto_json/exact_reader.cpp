@@ -55,10 +55,11 @@ bool is_utf8(std::string_view text) {
       ++i;
     } else if (c >= 0xC2 && c <= 0xDF && tail(i + 1, 0x80, 0xBF)) {
       i += 2;
-    } else if (c >= 0xE0 && c <= 0xEF && tail(i + 1, c == 0xE0 ? 0xA0 : 0x80, c == 0xED ? 0x9F : 0xBF) && tail(i + 2, 0x80, 0xBF)) {
+    } else if (c >= 0xE0 && c <= 0xEF && tail(i + 1, c == 0xE0 ? 0xA0 : 0x80, c == 0xED ? 0x9F : 0xBF) &&
+               tail(i + 2, 0x80, 0xBF)) {
       i += 3;
-    } else if (c >= 0xF0 && c <= 0xF4 && tail(i + 1, c == 0xF0 ? 0x90 : 0x80, c == 0xF4 ? 0x8F : 0xBF) && tail(i + 2, 0x80, 0xBF) &&
-               tail(i + 3, 0x80, 0xBF)) {
+    } else if (c >= 0xF0 && c <= 0xF4 && tail(i + 1, c == 0xF0 ? 0x90 : 0x80, c == 0xF4 ? 0x8F : 0xBF) &&
+               tail(i + 2, 0x80, 0xBF) && tail(i + 3, 0x80, 0xBF)) {
       i += 4;
     } else {
       return false;
@@ -128,7 +129,8 @@ Outcome ExactReader::skip_value(std::string_view text, std::size_t at, StringFau
   return {Status::need_more, text.size()};
 }
 
-Outcome ExactReader::read_members(std::string_view text, std::size_t at, RawEvent& event, StringFaults& faults, bool inside_args) {
+Outcome ExactReader::read_members(std::string_view text, std::size_t at, RawEvent& event, StringFaults& faults,
+                                  bool inside_args) {
   const bool all = inside_args && event.wants_all_args();
   std::size_t i = skip_space(text, at + 1);
   if (i < text.size() && text[i] == '}') return {Status::complete, i + 1};

@@ -1,6 +1,6 @@
-// The exact reader: one event at a time, from any text, with no demands that the text be valid JSON elsewhere. Takes raw
-// backslashes, control characters, bytes that are not UTF-8, NaN and Infinity as they stand; says precisely where an
-// event ends, breaks or is not complete yet. On valid JSON it finds what the fast reader finds.
+// The exact reader: one event at a time, from any text, with no demands that the text be valid JSON elsewhere. Takes
+// raw backslashes, control characters, bytes that are not UTF-8, NaN and Infinity as they stand; says precisely where
+// an event ends, breaks or is not complete yet. On valid JSON it finds what the fast reader finds.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,6 @@ class ExactReader {
 
  private:
   Outcome read_members(std::string_view text, std::size_t at, RawEvent& event, StringFaults& faults, bool inside_args);
-
 };
 
 // Where the first byte that is not UTF-8 stands; text.size() if there is none.

@@ -1,5 +1,5 @@
-// The fast reader: valid JSON only, by simdjson's index. Checks as it goes that the text is a sequence of events; at the
-// first doubt it gives up, and the exact reader decides what the text is.
+// The fast reader: valid JSON only, by simdjson's index. Checks as it goes that the text is a sequence of events; at
+// the first doubt it gives up, and the exact reader decides what the text is.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,8 @@ class KeyTable {
   std::size_t find(std::string_view text) const {
     if (text.empty()) return kCount;
     const std::size_t i = slots_[slot(text)];
-    if (i == kCount || texts_[i].size() != text.size() || !same_text(text.data(), texts_[i].data(), text.size())) return kCount;
+    if (i == kCount || texts_[i].size() != text.size() || !same_text(text.data(), texts_[i].data(), text.size()))
+      return kCount;
     return i;
   }
 
@@ -59,7 +60,8 @@ class KeyTable {
   constexpr std::size_t slot(std::string_view text) const {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])); };
     const std::size_t n = text.size();
-    const std::uint64_t mixed = byte(0) | byte(n - 1) << 8 | byte(n / 2) << 16 | byte(n < 4 ? 0 : n - 4) << 24 | std::uint64_t{n} << 32;
+    const std::uint64_t mixed =
+        byte(0) | byte(n - 1) << 8 | byte(n / 2) << 16 | byte(n < 4 ? 0 : n - 4) << 24 | std::uint64_t{n} << 32;
     return (mixed * multiplier_) >> 40 & (kSlots - 1);
   }
   constexpr bool try_multiplier() {

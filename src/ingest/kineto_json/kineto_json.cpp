@@ -20,14 +20,15 @@ int sniff(std::span<const char> head, std::string_view /*path*/) {
   const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
   const bool empty = text.size() > 1 && text.find_first_not_of(" \t\r\n", 1) == text.find_first_of("]}");
   if (text[0] == '[') return has("\"ph\"") || empty ? 80 : 0;
-  if (text[0] == '{') return has("\"traceEvents\"") || has("\"schemaVersion\"") || empty ? 90 : 10;  // the events may come late
-  return has("\"ph\"") && (has("\"traceEvents\"") || has("\"ts\"")) ? 60 : 0;  // a damaged head
+  if (text[0] == '{')
+    return has("\"traceEvents\"") || has("\"schemaVersion\"") || empty ? 90 : 10;  // the events may come late
+  return has("\"ph\"") && (has("\"traceEvents\"") || has("\"ts\"")) ? 60 : 0;      // a damaged head
 }
 
 std::string byte(std::uint64_t offset) { return "byte " + std::to_string(offset); }
 
-// A file that broke somewhere, and whose events from there on are of a process that was not there before: another writer
-// went on in it. Nothing of that process is kept.
+// A file that broke somewhere, and whose events from there on are of a process that was not there before: another
+// writer went on in it. Nothing of that process is kept.
 void drop_foreign_events(const Imported& imported, TraceBuilder& builder, NoteList& notes) {
   constexpr std::uint64_t kEnough = 8;  // a digit of a process id may be damaged too
   const Imported::Damage* last = nullptr;
@@ -43,10 +44,12 @@ void drop_foreign_events(const Imported& imported, TraceBuilder& builder, NoteLi
   }
   if (last == nullptr) return;
   builder.rewind(last->mark);
-  notes.add(NoteCode::interleaved_writers, 1, byte(last->offset), "events of another process follow; they were left out");
+  notes.add(NoteCode::interleaved_writers, 1, byte(last->offset),
+            "events of another process follow; they were left out");
 }
 
-void settle_rank(const Imported& imported, const ImportOptions& options, std::string_view path, ProcessInfo& process, NoteList& notes) {
+void settle_rank(const Imported& imported, const ImportOptions& options, std::string_view path, ProcessInfo& process,
+                 NoteList& notes) {
   if (options.rank) {
     process.rank = options.rank;
   } else if (!process.rank && imported.facts.rank() != kNotRecorded) {
@@ -67,10 +70,11 @@ void settle_times(const Imported& imported, ProcessInfo& process) {
 }
 
 Error two_ranks(std::string_view path) {
-  return Error{ErrorCode::unreadable,
-               "The file holds events of more than one rank. A merged file is for viewing only: analyse the files of the single "
-               "ranks instead, for example all in one folder.",
-               std::string(path)};
+  return Error{
+      ErrorCode::unreadable,
+      "The file holds events of more than one rank. A merged file is for viewing only: analyse the files of the single "
+      "ranks instead, for example all in one folder.",
+      std::string(path)};
 }
 
 Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
@@ -101,10 +105,12 @@ Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
   Result<TraceStore> store = builder.finish();
   if (!store) return store;
   if (store->notes.find(NoteCode::two_ranks_in_one_file) != nullptr) return two_ranks(source.name());
-  const bool nothing = store->slices.empty() && store->device_events.empty() && store->counters.empty() && store->memory_events.empty();
+  const bool nothing =
+      store->slices.empty() && store->device_events.empty() && store->counters.empty() && store->memory_events.empty();
   if (nothing) store->notes.add(NoteCode::no_events);
   constexpr std::int64_t kYear2000 = 946'684'800'000'000'000;
-  if (!nothing && !store->process.base_time_ns && store->time_range.start_ns < kYear2000) store->notes.add(NoteCode::no_time_base);
+  if (!nothing && !store->process.base_time_ns && store->time_range.start_ns < kYear2000)
+    store->notes.add(NoteCode::no_time_base);
   if (!store->process.rank && !store->collectives.empty()) store->notes.add(NoteCode::rank_unknown);
   return store;
 }
@@ -112,8 +118,12 @@ Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
 }  // namespace
 
 const ImporterDescriptor kImporter = {
-    "kineto_json", "PyTorch profiler (Kineto) Chrome trace", "PyTorch profiler（Kineto）Chrome 跟踪", ".json .json.gz .json.zst",
-    sniff,         read,
+    "kineto_json",
+    "PyTorch profiler (Kineto) Chrome trace",
+    "PyTorch profiler（Kineto）Chrome 跟踪",
+    ".json .json.gz .json.zst",
+    sniff,
+    read,
 };
 
 }  // namespace accel::kineto_json

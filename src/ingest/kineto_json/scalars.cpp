@@ -25,7 +25,9 @@ bool are_eight_digits(const char* p) {
 std::uint64_t eight_digits(const char* p) {
   std::uint64_t v = load64(p) - 0x3030303030303030;
   v = v * 10 + (v >> 8);
-  return (((v & 0x000000FF000000FF) * 0x000F424000000064 + ((v >> 16 & 0x000000FF000000FF) * 0x0000271000000001)) >> 32) & 0xFFFFFFFF;
+  return (((v & 0x000000FF000000FF) * 0x000F424000000064 + ((v >> 16 & 0x000000FF000000FF) * 0x0000271000000001)) >>
+          32) &
+         0xFFFFFFFF;
 }
 
 // Why a token that is not a plain number is none.
@@ -87,13 +89,26 @@ bool has_unknown_escape(std::string_view text) {
 // One known escape at text[i]; returns the bytes it took.
 std::size_t append_escape(std::string_view text, std::size_t i, std::string& out) {
   switch (text[i + 1]) {
-    case 'b': out += '\b'; return 2;
-    case 'f': out += '\f'; return 2;
-    case 'n': out += '\n'; return 2;
-    case 'r': out += '\r'; return 2;
-    case 't': out += '\t'; return 2;
-    case 'u': break;
-    default: out += text[i + 1]; return 2;
+    case 'b':
+      out += '\b';
+      return 2;
+    case 'f':
+      out += '\f';
+      return 2;
+    case 'n':
+      out += '\n';
+      return 2;
+    case 'r':
+      out += '\r';
+      return 2;
+    case 't':
+      out += '\t';
+      return 2;
+    case 'u':
+      break;
+    default:
+      out += text[i + 1];
+      return 2;
   }
   const auto unit = static_cast<std::uint32_t>(code_unit(text, i));
   if (unit < 0xD800 || unit > 0xDFFF) {
@@ -182,10 +197,14 @@ Parsed parse_time(std::string_view token, std::int64_t& out) {
   const DecimalTime time = parse_microseconds(token);
   out = time.ns;
   switch (time.status) {
-    case DecimalTime::Status::ok: return Parsed::ok;
-    case DecimalTime::Status::rounded: return Parsed::rounded;
-    case DecimalTime::Status::out_of_range: return Parsed::out_of_range;
-    case DecimalTime::Status::not_a_number: break;
+    case DecimalTime::Status::ok:
+      return Parsed::ok;
+    case DecimalTime::Status::rounded:
+      return Parsed::rounded;
+    case DecimalTime::Status::out_of_range:
+      return Parsed::out_of_range;
+    case DecimalTime::Status::not_a_number:
+      break;
   }
   return classify(token);
 }

@@ -16,9 +16,13 @@ enum class Parsed : std::uint8_t {
   rounded,       // a time finer than a nanosecond
 };
 
-inline bool is_string(std::string_view token) { return token.size() >= 2 && token.front() == '"' && token.back() == '"'; }
+inline bool is_string(std::string_view token) {
+  return token.size() >= 2 && token.front() == '"' && token.back() == '"';
+}
 // A string token without its quotes, escapes as they stand; any other token unchanged.
-inline std::string_view without_quotes(std::string_view token) { return is_string(token) ? token.substr(1, token.size() - 2) : token; }
+inline std::string_view without_quotes(std::string_view token) {
+  return is_string(token) ? token.substr(1, token.size() - 2) : token;
+}
 
 // An integer, bare or as a string. Unsigned values above int64 keep their 64 bits. A fraction is cut off.
 Parsed parse_integer(std::string_view token, std::int64_t& out);

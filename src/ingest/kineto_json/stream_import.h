@@ -11,8 +11,8 @@ namespace accel::kineto_json {
 
 struct Imported {
   FileFacts facts;
-  NoteList notes;          // about the document
-  ProcessInfo process;     // what the document says beside its events
+  NoteList notes;       // about the document
+  ProcessInfo process;  // what the document says beside its events
   std::uint64_t text_bytes = 0;
   bool truncated = false;
   bool no_trace = false;  // an object with members, none of which is of a trace

@@ -21,7 +21,8 @@ bool StructuralIndex::build(std::span<const char> text) {
     constexpr std::size_t kDepth = 1;  // stage 2 is never run
     s.capacity = (text.size() + kStep) / kStep * kStep;
     s.parser.reset();
-    if (simdjson::get_active_implementation()->create_dom_parser_implementation(s.capacity, kDepth, s.parser) != simdjson::SUCCESS) {
+    if (simdjson::get_active_implementation()->create_dom_parser_implementation(s.capacity, kDepth, s.parser) !=
+        simdjson::SUCCESS) {
       s.parser.reset();
       return false;
     }

@@ -19,13 +19,18 @@ TEST(Audit, ACleanTraceHasNoNotes) {
   const AnalysisResults results = analyse(store);
   EXPECT_EQ(results.audit->kernel_launches, 1U);
   for (const Note& note : results.notes.notes()) {
-    EXPECT_TRUE(note.code == NoteCode::distortion_unknown || note.code == NoteCode::external_id_missing) << describe(note.code).id;
+    EXPECT_TRUE(note.code == NoteCode::distortion_unknown || note.code == NoteCode::external_id_missing)
+        << describe(note.code).id;
   }
 }
 
 TEST(Audit, KernelsFromBeforeTheWindowAreCountedAsSuch) {
   SmallTrace trace;
-  trace.kernel("old", 0, 5, 90).kernel("old", 10, 5, 91).kernel("old", 20, 5, 92).step(1, 50, 100).launched("k", 60, 70, 10, 1);
+  trace.kernel("old", 0, 5, 90)
+      .kernel("old", 10, 5, 91)
+      .kernel("old", 20, 5, 92)
+      .step(1, 50, 100)
+      .launched("k", 60, 70, 10, 1);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   EXPECT_EQ(count(results, NoteCode::device_without_launch), 3U);
@@ -83,7 +88,10 @@ TEST(Audit, AProcessThatDoesNeitherLooksLikeALauncher) {
 
 TEST(Audit, KernelsOfWarmUpStepsInTheWindowAreListedApart) {
   SmallTrace trace;
-  trace.launched("warm-up", 0, 10, 5, 1).launched("warm-up", 20, 30, 5, 2).step(3, 100, 100).launched("k", 110, 120, 10, 3);
+  trace.launched("warm-up", 0, 10, 5, 1)
+      .launched("warm-up", 20, 30, 5, 2)
+      .step(3, 100, 100)
+      .launched("k", 110, 120, 10, 3);
   const TraceStore store = trace.store();
   EXPECT_EQ(count(analyse(store), NoteCode::warm_up_in_window), 2U);
 }
@@ -110,7 +118,10 @@ TEST(Audit, GraphReplaysAreNamedWithTheirShareOfDeviceTime) {
 
 TEST(Audit, RowsOfTheRecorderAndAFullQueueAreDifferentThings) {
   SmallTrace trace;
-  trace.step(1, 0, 100).launched("k", 10, 20, 10, 1).overhead("Activity Buffer Request", 30, 7).overhead("Command Buffer Full", 50, 9);
+  trace.step(1, 0, 100)
+      .launched("k", 10, 20, 10, 1)
+      .overhead("Activity Buffer Request", 30, 7)
+      .overhead("Command Buffer Full", 50, 9);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   EXPECT_EQ(count(results, NoteCode::profiler_overhead), 1U);

@@ -41,7 +41,9 @@ TEST(DeviceTimeline, CommunicationUnderComputeIsNotExposed) {
 
 TEST(DeviceTimeline, CopiesUnderKernelsAreNotExposed) {
   SmallTrace trace;
-  trace.kernel("gemm", 0, 60, 1).copy(CopyDirection::host_to_device, MemoryKind::pinned, MemoryKind::device, 50, 30, 2).set(100, 5, 3);
+  trace.kernel("gemm", 0, 60, 1)
+      .copy(CopyDirection::host_to_device, MemoryKind::pinned, MemoryKind::device, 50, 30, 2)
+      .set(100, 5, 3);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   const auto& device = results.device_timeline->devices[0];

@@ -18,8 +18,8 @@ void add_view(SmallTrace& trace, std::string_view name, std::int64_t start_ns, s
   trace.batch().add_slice(row, static_cast<const OpDetailRow*>(nullptr));
 }
 
-// Four steps of 10 ms: a kernel, then `ops` views that wrap one more view, with `own_ns` of their own each, 20 us apart.
-// Times are odd so that the clock is no coarse one.
+// Four steps of 10 ms: a kernel, then `ops` views that wrap one more view, with `own_ns` of their own each, 20 us
+// apart. Times are odd so that the clock is no coarse one.
 SmallTrace job(int ops, std::int64_t own_ns, std::int64_t kernel_us) {
   SmallTrace trace;
   for (int k = 0; k < 4; ++k) {
@@ -78,7 +78,8 @@ TEST(Distortion, AHostThatWaitsForTheDeviceWinsNothingFromCheaperRecords) {
 
 TEST(Distortion, ADeviceThatSetsThePaceIsItsOwnMeasure) {
   SmallTrace trace;
-  for (int k = 0; k < 4; ++k) trace.step(k, 10'000 * k, 10'000).launched("gemm", 10'000 * k + 10, 10'100 * k + 4'000 * k + 100, 13'500, k + 1);
+  for (int k = 0; k < 4; ++k)
+    trace.step(k, 10'000 * k, 10'000).launched("gemm", 10'000 * k + 10, 10'100 * k + 4'000 * k + 100, 13'500, k + 1);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   ASSERT_EQ(results.step_segmentation->paced_by, PacedBy::device);

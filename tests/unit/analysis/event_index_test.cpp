@@ -7,8 +7,9 @@ namespace {
 
 TEST(EventIndex, CallsAreClassifiedByWhatTheyDoWhateverTheirVariant) {
   const auto call = [](std::string_view name) { return classify_name(name, SliceKind::runtime_call); };
-  for (const char* name : {"cudaLaunchKernel", "cuLaunchKernelEx", "cudaLaunchKernelExC_v11060", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel",
-                           "cudaLaunchCooperativeKernel", "cuLaunchKernelFuture"}) {
+  for (const char* name :
+       {"cudaLaunchKernel", "cuLaunchKernelEx", "cudaLaunchKernelExC_v11060", "hipModuleLaunchKernel",
+        "hipExtModuleLaunchKernel", "cudaLaunchCooperativeKernel", "cuLaunchKernelFuture"}) {
     EXPECT_EQ(call(name), NameClass::kernel_launch) << name;
   }
   EXPECT_EQ(call("hipGraphLaunch"), NameClass::graph_launch);
@@ -26,8 +27,10 @@ TEST(EventIndex, AFullCommandBufferIsNoCostOfTheRecorder) {
 }
 
 TEST(EventIndex, OnlyTheCollectFunctionIsGarbageCollection) {
-  EXPECT_EQ(classify_name("<built-in method collect of module object at 0x7f12>", SliceKind::frame), NameClass::garbage_collection);
-  EXPECT_EQ(classify_name("<built-in method values of collections.OrderedDict object at 0x7f>", SliceKind::frame), NameClass::plain);
+  EXPECT_EQ(classify_name("<built-in method collect of module object at 0x7f12>", SliceKind::frame),
+            NameClass::garbage_collection);
+  EXPECT_EQ(classify_name("<built-in method values of collections.OrderedDict object at 0x7f>", SliceKind::frame),
+            NameClass::plain);
 }
 
 TEST(EventIndex, LinksComeFromCorrelationNotFromNames) {
@@ -42,7 +45,11 @@ TEST(EventIndex, LinksComeFromCorrelationNotFromNames) {
 
 TEST(EventIndex, TheThreadOfTheStepsIsTheMainThread) {
   SmallTrace trace;
-  trace.step(1, 0, 100).op("aten::mm", 1, 5, 2).op("aten::mm", 10, 5, 2).call("cudaLaunchKernel", 2, 1, 1, 2).kernel("k", 5, 1, 1);
+  trace.step(1, 0, 100)
+      .op("aten::mm", 1, 5, 2)
+      .op("aten::mm", 10, 5, 2)
+      .call("cudaLaunchKernel", 2, 1, 1, 2)
+      .kernel("k", 5, 1, 1);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   EXPECT_EQ(store.threads.tid[results.event_index->main_thread.value], SmallTrace::kMain);

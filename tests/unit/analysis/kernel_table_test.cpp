@@ -7,7 +7,11 @@ namespace {
 
 TEST(KernelTable, CountsTotalsAndSharesPerName) {
   SmallTrace trace;
-  trace.step(1, 0, 100).launched("a", 0, 10, 30, 1).launched("a", 20, 50, 10, 2).launched("b", 30, 70, 4, 3).kernel("b", 200, 56, 99);
+  trace.step(1, 0, 100)
+      .launched("a", 0, 10, 30, 1)
+      .launched("a", 20, 50, 10, 2)
+      .launched("b", 30, 70, 4, 3)
+      .kernel("b", 200, 56, 99);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   const KernelTable& table = *results.kernel_table;
@@ -42,38 +46,55 @@ TEST(KernelTable, CommunicationIsToldByNcclAndRcclInAnyCase) {
 }
 
 TEST(KernelNames, ShortNamesSayWhatAKernelDoes) {
-  EXPECT_EQ(short_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, "
-                              "at::native::GeluType)::{lambda()#1}, std::array<char*, 2ul> >(int, X)"),
-            "vectorized_elementwise_kernel (Gelu)");
-  EXPECT_EQ(short_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)"),
+  EXPECT_EQ(
+      short_kernel_name(
+          "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, "
+          "at::native::GeluType)::{lambda()#1}, std::array<char*, 2ul> >(int, X)"),
+      "vectorized_elementwise_kernel (Gelu)");
+  EXPECT_EQ(short_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+                              "std::array<char*, 3ul> >(int)"),
             "vectorized_elementwise_kernel (add)");
-  EXPECT_EQ(short_kernel_name("void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::BUnaryFunctor<float, float, "
-                              "float, at::native::binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&)::{lambda(int)#1}>(int)"),
-            "elementwise_kernel (Mul)");
-  EXPECT_EQ(short_kernel_name("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, float, float, float>, "
+  EXPECT_EQ(
+      short_kernel_name(
+          "void at::native::elementwise_kernel<128, 2, "
+          "at::native::gpu_kernel_impl_nocast<at::native::BUnaryFunctor<float, float, "
+          "float, at::native::binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&)::{lambda(int)#1}>(int)"),
+      "elementwise_kernel (Mul)");
+  EXPECT_EQ(short_kernel_name("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+                              "at::native::MeanOps<float, float, float, float>, "
                               "unsigned int, float, 4, 4> >(X)"),
             "reduce_kernel (Mean)");
-  EXPECT_EQ(short_kernel_name("void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
-                              "FusedOptimizerTensorListMetadata<4>, at::native::(anonymous namespace)::FusedAdamMathFunctor<float, 4, X, false>, float>(X)"),
+  EXPECT_EQ(short_kernel_name(
+                "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
+                "FusedOptimizerTensorListMetadata<4>, at::native::(anonymous namespace)::FusedAdamMathFunctor<float, "
+                "4, X, false>, float>(X)"),
             "multi_tensor_apply_kernel (FusedAdam)");
-  EXPECT_EQ(short_kernel_name("void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(X)"), "cutlass_80_simt_sgemm_64x64_8x5_tn_align1");
-  EXPECT_EQ(short_kernel_name("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"), "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT");
+  EXPECT_EQ(short_kernel_name("void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(X)"),
+            "cutlass_80_simt_sgemm_64x64_8x5_tn_align1");
+  EXPECT_EQ(short_kernel_name("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"),
+            "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT");
   EXPECT_EQ(short_kernel_name("_Z6vecAddPKfS0_Pf"), "vecAdd");
   EXPECT_EQ(short_kernel_name("triton_poi_fused_gelu_view_8"), "triton_poi_fused_gelu_view_8");
   EXPECT_EQ(short_kernel_name(""), "");
 }
 
 TEST(KernelNames, NamesThatCannotBeDemangledStillSayTheirPart) {
-  EXPECT_EQ(short_kernel_name("_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS1_11threadblock"), "ImplicitGemmConvolution");
+  EXPECT_EQ(
+      short_kernel_name("_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS1_11threadblock"),
+      "ImplicitGemmConvolution");
 }
 
-// Checked against hardware counters: the pipe of the tensor cores executed 134,217,728 instructions in the first, 4,194,304
-// in the second and next to none in the third.
+// Checked against hardware counters: the pipe of the tensor cores executed 134,217,728 instructions in the first,
+// 4,194,304 in the second and next to none in the third.
 TEST(KernelNames, TensorCoresAreToldByName) {
-  EXPECT_TRUE(uses_tensor_cores("void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1>(T1::Params)"));
+  EXPECT_TRUE(uses_tensor_cores(
+      "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1>(T1::Params)"));
   EXPECT_TRUE(uses_tensor_cores("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"));
-  EXPECT_FALSE(uses_tensor_cores("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas"));
-  EXPECT_FALSE(uses_tensor_cores("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float, false>(int)"));
+  EXPECT_FALSE(
+      uses_tensor_cores("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_ffma_aligna4_"
+                        "alignc4_execute_kernel__5x_cublas"));
+  EXPECT_FALSE(uses_tensor_cores(
+      "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float, false>(int)"));
   EXPECT_FALSE(uses_tensor_cores("void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(X)"));
   EXPECT_TRUE(uses_tensor_cores("Cijk_Ailk_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs_MT128x128x32_MI16x16x1"));
 }

@@ -14,7 +14,10 @@ const OperatorRow* find(const TraceStore& store, const std::vector<OperatorRow>&
 
 TEST(OperatorTable, AKernelCountsOnceAtTheInnermostOpAndInTheTotalsAround) {
   SmallTrace trace;
-  trace.op("aten::conv2d", 0, 100).op("aten::convolution", 10, 80).op("aten::_convolution", 20, 60).call("cudaLaunchKernel", 30, 10, 1);
+  trace.op("aten::conv2d", 0, 100)
+      .op("aten::convolution", 10, 80)
+      .op("aten::_convolution", 20, 60)
+      .call("cudaLaunchKernel", 30, 10, 1);
   trace.kernel("conv", 50, 40, 1);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
@@ -54,7 +57,9 @@ TEST(OperatorTable, StepsFoldIntoOneRow) {
 
 TEST(OperatorTable, RowsByShapeAreToldApartByInputDims) {
   SmallTrace trace;
-  trace.op("aten::mm", 0, 10, 1, "[[2,3],[3,4]]").op("aten::mm", 20, 10, 1, "[[2,3],[3,4]]").op("aten::mm", 40, 30, 1, "[[8,8],[8,8]]");
+  trace.op("aten::mm", 0, 10, 1, "[[2,3],[3,4]]")
+      .op("aten::mm", 20, 10, 1, "[[2,3],[3,4]]")
+      .op("aten::mm", 40, 30, 1, "[[8,8],[8,8]]");
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   EXPECT_EQ(results.operator_table->by_name.size(), 1U);
@@ -65,7 +70,10 @@ TEST(OperatorTable, RowsByShapeAreToldApartByInputDims) {
 
 TEST(OperatorTable, OverheadRowsTakeNoDeviceTime) {
   SmallTrace trace;
-  trace.op("aten::mm", 0, 100).call("cudaLaunchKernel", 10, 80, 1).overhead("Command Buffer Full", 20, 50).kernel("gemm", 200, 40, 1);
+  trace.op("aten::mm", 0, 100)
+      .call("cudaLaunchKernel", 10, 80, 1)
+      .overhead("Command Buffer Full", 20, 50)
+      .kernel("gemm", 200, 40, 1);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   const OperatorRow* row = find(store, results.operator_table->by_name, "Command Buffer Full");

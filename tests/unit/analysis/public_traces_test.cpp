@@ -1,6 +1,6 @@
-// Real traces of other people, each with the anomalies that an independent reader found in it: every anomaly shows up as a
-// note. Skipped where the traces are not at hand. How ids and flows are written (pid_types, tid_types, flow_s_f) is no
-// fault: ids of any width and kind are read, and links go by correlation, not by flows.
+// Real traces of other people, each with the anomalies that an independent reader found in it: every anomaly shows up
+// as a note. Skipped where the traces are not at hand. How ids and flows are written (pid_types, tid_types, flow_s_f)
+// is no fault: ids of any width and kind are read, and links go by correlation, not by flows.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -51,7 +51,8 @@ std::vector<PublicTrace> public_traces() {
     if (cells.size() < 11 || cells[4] != "trace" || cells[0].find("speedscope") != std::string::npos) continue;
     std::string notes = cells[10];
     // Cells of a spreadsheet double their quotes.
-    for (std::size_t at = notes.find("\"\""); at != std::string::npos; at = notes.find("\"\"", at + 1)) notes.erase(at, 1);
+    for (std::size_t at = notes.find("\"\""); at != std::string::npos; at = notes.find("\"\"", at + 1))
+      notes.erase(at, 1);
     traces.push_back({cells[0], std::stoull(cells[5]), anomalies_of(notes)});
   }
   return traces;
@@ -75,7 +76,8 @@ TEST(PublicTraces, EveryAnomalyIsANoteAndEveryBreakdownAddsUp) {
     SCOPED_TRACE(trace.file);
     Result<TraceStore> store = import_trace(kFolder + trace.file, {});
     ASSERT_TRUE(store.ok()) << store.error().message;
-    if (store->input.events < trace.events / 2) continue;  // two lines of the index name one path; the file is the other's
+    if (store->input.events < trace.events / 2)
+      continue;  // two lines of the index name one path; the file is the other's
     const Result<AnalysisResults> results = run_analyses(*store, {});
     ASSERT_TRUE(results.ok());
     NoteList notes = store->notes;
@@ -87,7 +89,9 @@ TEST(PublicTraces, EveryAnomalyIsANoteAndEveryBreakdownAddsUp) {
       const bool conventional = figures == json{"pid"} || !store->device_syncs.empty();
       if (anomaly == "id_out_of_uint32" && conventional) continue;
       ++checked;
-      EXPECT_TRUE(std::any_of(codes->second.begin(), codes->second.end(), [&](NoteCode code) { return notes.find(code) != nullptr; })) << anomaly;
+      EXPECT_TRUE(std::any_of(codes->second.begin(), codes->second.end(), [&](NoteCode code) {
+        return notes.find(code) != nullptr;
+      })) << anomaly;
     }
     for (const DeviceBreakdown& device : results->time_breakdown->devices) {
       for (const TimeParts* parts : {&device.measured, &device.undisturbed}) {

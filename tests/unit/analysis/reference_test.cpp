@@ -1,5 +1,5 @@
-// Every figure of real captures against figures computed independently (../shared/traces/h200/reference.json) and against
-// torch's own operator tables. Skipped where the captures are not at hand.
+// Every figure of real captures against figures computed independently (../shared/traces/h200/reference.json) and
+// against torch's own operator tables. Skipped where the captures are not at hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -94,7 +94,8 @@ void expect_steps(const json& want, const Capture& capture) {
   EXPECT_EQ(steps.complete_count, want["complete_steps"].get<std::uint32_t>());
 }
 
-void expect_window(const json& want, const DeviceTimeline::Device& device, const std::vector<StepSegmentation::Window>& windows) {
+void expect_window(const json& want, const DeviceTimeline::Device& device,
+                   const std::vector<StepSegmentation::Window>& windows) {
   const auto mean = [&](const IntervalSet& set) {
     double total = 0;
     for (const auto& window : windows) total += static_cast<double>(set.clipped(window.time).total_ns());
@@ -125,7 +126,8 @@ void expect_device(const json& want, const Capture& capture, std::size_t d) {
   const DeviceTimeline::Device& timeline = capture.results.device_timeline->devices[d];
   expect_window(mean["window"], timeline, capture.results.step_segmentation->host_windows());
   const auto periods = capture.results.step_segmentation->device_windows(device.device);
-  if (mean.contains("device_window") && periods.size() + 1 == steps.size()) expect_window(mean["device_window"], timeline, periods);
+  if (mean.contains("device_window") && periods.size() + 1 == steps.size())
+    expect_window(mean["device_window"], timeline, periods);
 }
 
 // What the host did in the idle time, where windows are host intervals. The reference has no class of its own for host
@@ -136,7 +138,10 @@ void expect_host_states(const json& want, const Capture& capture, std::size_t d)
   if (segmentation.paced_by != PacedBy::host || idle.by_step.empty()) return;
   const json& states = want["mean_over_complete_steps"][std::to_string(idle.device)]["host_state_during_idle_ns"];
   if (!states.is_object()) return;
-  const auto of = [&](HostState state) { return static_cast<double>(idle.host_states[static_cast<std::size_t>(state)]) / static_cast<double>(idle.by_step.size()); };
+  const auto of = [&](HostState state) {
+    return static_cast<double>(idle.host_states[static_cast<std::size_t>(state)]) /
+           static_cast<double>(idle.by_step.size());
+  };
   const double step = segmentation.host_mean_ns;
   for (std::size_t s = 0; s < kHostStateCount; ++s) {
     const auto state = static_cast<HostState>(s);
@@ -156,7 +161,8 @@ void expect_waits(const json& want, const Capture& capture) {
     by[name].second += group.host_ns;
   }
   std::map<std::string, std::pair<std::uint64_t, std::int64_t>> wanted;
-  for (const auto& [name, figures] : want["waits_in_steps"].items()) wanted[name] = {figures[0].get<std::uint64_t>(), figures[1].get<std::int64_t>()};
+  for (const auto& [name, figures] : want["waits_in_steps"].items())
+    wanted[name] = {figures[0].get<std::uint64_t>(), figures[1].get<std::int64_t>()};
   EXPECT_EQ(by, wanted);
 }
 
@@ -166,9 +172,11 @@ void expect_operators(const json& want, const Capture& capture) {
     const auto name = row[0].get<std::string>();
     bool found = false;
     for (const OperatorRow& own : table.by_name) {
-      const std::string own_name = own.name == table.profiler_step_name ? "ProfilerStep*" : std::string(capture.store.text(own.name));
+      const std::string own_name =
+          own.name == table.profiler_step_name ? "ProfilerStep*" : std::string(capture.store.text(own.name));
       if (own_name != name) continue;
-      found |= json{own.count, own.self_cpu_ns, own.cpu_ns, own.self_device_ns, own.device_ns} == json{row[1], row[2], row[3], row[4], row[5]};
+      found |= json{own.count, own.self_cpu_ns, own.cpu_ns, own.self_device_ns, own.device_ns} ==
+               json{row[1], row[2], row[3], row[4], row[5]};
     }
     EXPECT_TRUE(found) << row.dump();
   }
@@ -180,7 +188,8 @@ void expect_kernels(const json& want, const Capture& capture) {
     bool found = false;
     for (const KernelRow& own : capture.results.kernel_table->kernels) {
       if (capture.store.text(own.name) != row[0].get<std::string>()) continue;
-      found |= json{own.count, own.total_ns} == json{row[1], row[2]} && (!marked || json{own.count_in_steps, own.ns_in_steps} == json{row[3], row[4]});
+      found |= json{own.count, own.total_ns} == json{row[1], row[2]} &&
+               (!marked || json{own.count_in_steps, own.ns_in_steps} == json{row[3], row[4]});
     }
     EXPECT_TRUE(found) << row.dump();
   }
@@ -203,7 +212,8 @@ void expect_sums(const TimeParts& parts) {
     causes += cause;
   }
   EXPECT_EQ(causes, parts.idle_ns);
-  EXPECT_EQ(parts.window_ns, parts.compute_ns + parts.memory_exposed_ns + parts.communication_exposed_ns + parts.idle_ns);
+  EXPECT_EQ(parts.window_ns,
+            parts.compute_ns + parts.memory_exposed_ns + parts.communication_exposed_ns + parts.idle_ns);
 }
 
 TEST_P(Reference, FiguresAgree) {
@@ -227,8 +237,8 @@ TEST_P(Reference, FiguresAgree) {
   }
 }
 
-// torch's own table, to 1 ns a cell. Its double count of device time under overhead rows is not copied: then device time
-// is less than torch's in such a row and in every op that holds one.
+// torch's own table, to 1 ns a cell. Its double count of device time under overhead rows is not copied: then device
+// time is less than torch's in such a row and in every op that holds one.
 TEST_P(TorchTable, OperatorsAreTorchsOwn) {
   if (GetParam() == "absent") GTEST_SKIP() << "no shared captures";
   const Capture capture = read(GetParam());
@@ -243,8 +253,10 @@ TEST_P(TorchTable, OperatorsAreTorchsOwn) {
     const auto near = [](std::int64_t a, double b) { return std::fabs(static_cast<double>(a) - b) <= 1; };
     bool found = false;
     for (const OperatorRow& own : capture.results.operator_table->by_name) {
-      if (capture.store.text(own.name) != name && own.name != capture.results.operator_table->profiler_step_name) continue;
-      if (own.count != row["count"].get<std::uint64_t>() || !near(own.self_cpu_ns, self_cpu) || !near(own.cpu_ns, cpu)) continue;
+      if (capture.store.text(own.name) != name && own.name != capture.results.operator_table->profiler_step_name)
+        continue;
+      if (own.count != row["count"].get<std::uint64_t>() || !near(own.self_cpu_ns, self_cpu) || !near(own.cpu_ns, cpu))
+        continue;
       found |= near(own.self_device_ns, self_device) && near(own.device_ns, device);
       found |= double_counted && static_cast<double>(own.device_ns) < device;
     }
@@ -268,7 +280,8 @@ TEST(ReferenceTables, EveryRowOfTorchsTableByNameAndByShape) {
   const OperatorTable& table = *capture.results.operator_table;
   const auto near = [](std::int64_t a, double us) { return std::fabs(static_cast<double>(a) - us * 1e3) <= 1; };
   const auto named = [&](const OperatorRow& own, const json& row) {
-    return (own.name == table.profiler_step_name ? std::string("ProfilerStep*") : std::string(capture.store.text(own.name))) == row["key"];
+    return (own.name == table.profiler_step_name ? std::string("ProfilerStep*")
+                                                 : std::string(capture.store.text(own.name))) == row["key"];
   };
   int rows = 0;
   for (const json& row : by_name) {
@@ -276,9 +289,9 @@ TEST(ReferenceTables, EveryRowOfTorchsTableByNameAndByShape) {
     ++rows;
     bool found = false;
     for (const OperatorRow& own : table.by_name) {
-      found |= named(own, row) && own.count == row["count"].get<std::uint64_t>() && near(own.self_cpu_ns, row["self_cpu"].get<double>()) &&
-               near(own.cpu_ns, row["cpu"].get<double>()) && near(own.self_device_ns, row["self_dev"].get<double>()) &&
-               near(own.device_ns, row["dev"].get<double>());
+      found |= named(own, row) && own.count == row["count"].get<std::uint64_t>() &&
+               near(own.self_cpu_ns, row["self_cpu"].get<double>()) && near(own.cpu_ns, row["cpu"].get<double>()) &&
+               near(own.self_device_ns, row["self_dev"].get<double>()) && near(own.device_ns, row["dev"].get<double>());
     }
     EXPECT_TRUE(found) << row.dump();
   }
@@ -291,8 +304,11 @@ TEST(ReferenceTables, EveryRowOfTorchsTableByNameAndByShape) {
     std::replace(shapes.begin(), shapes.end(), '\'', '"');
     bool found = false;
     for (const OperatorRow& own : table.by_shape) {
-      if (!named(own, row) || own.count != row["count"].get<std::uint64_t>() || !near(own.self_device_ns, row["self_dev"].get<double>())) continue;
-      const std::string dims = own.args.valid() ? std::string(capture.store.text(capture.store.op_args.dims[own.args.value])) : "[]";
+      if (!named(own, row) || own.count != row["count"].get<std::uint64_t>() ||
+          !near(own.self_device_ns, row["self_dev"].get<double>()))
+        continue;
+      const std::string dims =
+          own.args.valid() ? std::string(capture.store.text(capture.store.op_args.dims[own.args.value])) : "[]";
       found |= json::parse(dims) == json::parse(shapes);
     }
     const bool device_side = row["key"] == "Optimizer.step#Adam.step" && row["self_dev"].get<double>() > 0;

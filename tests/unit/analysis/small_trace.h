@@ -22,7 +22,8 @@ class SmallTrace {
   SmallTrace& range(std::string_view name, std::int64_t start, std::int64_t dur, int thread = kMain) {
     return add_op(SliceKind::annotation, name, start, dur, thread);
   }
-  SmallTrace& op(std::string_view name, std::int64_t start, std::int64_t dur, int thread = kMain, std::string_view dims = {}) {
+  SmallTrace& op(std::string_view name, std::int64_t start, std::int64_t dur, int thread = kMain,
+                 std::string_view dims = {}) {
     return add_op(SliceKind::op, name, start, dur, thread, dims);
   }
   SmallTrace& frame(std::string_view name, std::int64_t start, std::int64_t dur, int thread = kMain) {
@@ -36,21 +37,22 @@ class SmallTrace {
     batch_.add_slice(row, static_cast<const CallDetailRow*>(nullptr));
     return *this;
   }
-  SmallTrace& call(std::string_view name, std::int64_t start, std::int64_t dur, std::int64_t correlation = kNotRecorded, int thread = kMain) {
+  SmallTrace& call(std::string_view name, std::int64_t start, std::int64_t dur, std::int64_t correlation = kNotRecorded,
+                   int thread = kMain) {
     const CallDetailRow detail{correlation, kNotRecorded};
     batch_.add_slice(slice(SliceKind::runtime_call, name, start, dur, thread), &detail);
     return *this;
   }
-  SmallTrace& kernel(std::string_view name, std::int64_t start, std::int64_t dur, std::int64_t correlation, std::int64_t stream = 7,
-                     std::int64_t device = 0, std::int64_t graph_node = kNotRecorded) {
+  SmallTrace& kernel(std::string_view name, std::int64_t start, std::int64_t dur, std::int64_t correlation,
+                     std::int64_t stream = 7, std::int64_t device = 0, std::int64_t graph_node = kNotRecorded) {
     KernelDetailRow detail;
     detail.graph_node = graph_node;
     detail.graph = kNotRecorded32;
     batch_.add_device_event(event(DeviceEventKind::kernel, name, start, dur, correlation, stream, device), &detail);
     return *this;
   }
-  SmallTrace& copy(CopyDirection direction, MemoryKind from, MemoryKind to, std::int64_t start, std::int64_t dur, std::int64_t correlation,
-                   std::int64_t bytes = 1024, std::int64_t stream = 7) {
+  SmallTrace& copy(CopyDirection direction, MemoryKind from, MemoryKind to, std::int64_t start, std::int64_t dur,
+                   std::int64_t correlation, std::int64_t bytes = 1024, std::int64_t stream = 7) {
     const CopyDetailRow detail{bytes, direction, from, to};
     batch_.add_device_event(event(DeviceEventKind::memcpy, "Memcpy", start, dur, correlation, stream, 0), &detail);
     return *this;
@@ -61,8 +63,8 @@ class SmallTrace {
     return *this;
   }
   // A launch call of 5 us and its kernel.
-  SmallTrace& launched(std::string_view kernel_name, std::int64_t launch_start, std::int64_t kernel_start, std::int64_t kernel_dur,
-                       std::int64_t correlation, std::int64_t stream = 7) {
+  SmallTrace& launched(std::string_view kernel_name, std::int64_t launch_start, std::int64_t kernel_start,
+                       std::int64_t kernel_dur, std::int64_t correlation, std::int64_t stream = 7) {
     call("cudaLaunchKernel", launch_start, 5, correlation);
     return kernel(kernel_name, kernel_start, kernel_dur, correlation, stream);
   }
@@ -88,7 +90,8 @@ class SmallTrace {
     row.kind = kind;
     return row;
   }
-  SmallTrace& add_op(SliceKind kind, std::string_view name, std::int64_t start, std::int64_t dur, int thread, std::string_view dims = {}) {
+  SmallTrace& add_op(SliceKind kind, std::string_view name, std::int64_t start, std::int64_t dur, int thread,
+                     std::string_view dims = {}) {
     OpDetailRow detail{kNotRecorded, kNotRecorded, ArgsId(), kNotRecorded32};
     if (!dims.empty()) {
       OpArgsRow args;
@@ -98,8 +101,8 @@ class SmallTrace {
     batch_.add_slice(slice(kind, name, start, dur, thread), &detail);
     return *this;
   }
-  DeviceEventRow event(DeviceEventKind kind, std::string_view name, std::int64_t start, std::int64_t dur, std::int64_t correlation,
-                       std::int64_t stream, std::int64_t device) {
+  DeviceEventRow event(DeviceEventKind kind, std::string_view name, std::int64_t start, std::int64_t dur,
+                       std::int64_t correlation, std::int64_t stream, std::int64_t device) {
     DeviceEventRow row;
     row.start_ns = start * 1000;
     row.dur_ns = dur * 1000;

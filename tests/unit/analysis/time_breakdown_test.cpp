@@ -9,7 +9,8 @@ namespace accel {
 namespace {
 
 void expect_sums(const TimeParts& parts) {
-  EXPECT_EQ(parts.window_ns, parts.compute_ns + parts.memory_exposed_ns + parts.communication_exposed_ns + parts.idle_ns);
+  EXPECT_EQ(parts.window_ns,
+            parts.compute_ns + parts.memory_exposed_ns + parts.communication_exposed_ns + parts.idle_ns);
   EXPECT_EQ(parts.idle_ns, std::accumulate(parts.idle_causes.begin(), parts.idle_causes.end(), std::int64_t{0}));
   for (const std::int64_t cause : parts.idle_causes) EXPECT_GE(cause, 0);
 }
@@ -17,7 +18,8 @@ void expect_sums(const TimeParts& parts) {
 TEST(TimeBreakdown, PartsAddUpToTheWindow) {
   SmallTrace trace;
   trace.step(1, 0, 1000).launched("gemm", 90, 100, 200, 1).launched("ncclDevKernel_AllReduce", 150, 250, 150, 2, 9);
-  trace.call("cudaMemcpyAsync", 160, 5, 3).copy(CopyDirection::host_to_device, MemoryKind::pinned, MemoryKind::device, 390, 60, 3);
+  trace.call("cudaMemcpyAsync", 160, 5, 3)
+      .copy(CopyDirection::host_to_device, MemoryKind::pinned, MemoryKind::device, 390, 60, 3);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   const DeviceBreakdown& device = results.time_breakdown->devices[0];

@@ -10,7 +10,10 @@ TEST(Waits, AWaitForABusyDeviceCostsOnlyTheIdleThatFollows) {
   SmallTrace trace;
   // 100..900 busy; the host waits from 120 until 905, works until 1000 and launches again.
   trace.step(1, 0, 2000).launched("k", 90, 100, 800, 1);
-  trace.op("aten::item", 110, 800).call("cudaStreamSynchronize", 120, 785).op("aten::add", 920, 90).launched("k", 1000, 1010, 990, 2);
+  trace.op("aten::item", 110, 800)
+      .call("cudaStreamSynchronize", 120, 785)
+      .op("aten::add", 920, 90)
+      .launched("k", 1000, 1010, 990, 2);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   const Waits& waits = *results.waits;
@@ -24,7 +27,11 @@ TEST(Waits, AWaitForABusyDeviceCostsOnlyTheIdleThatFollows) {
 
 TEST(Waits, AWaitForAnIdleDeviceExplainsNothingAfterItself) {
   SmallTrace trace;
-  trace.step(1, 0, 2000).launched("k", 0, 5, 45, 1).op("aten::item", 490, 30).call("cudaStreamSynchronize", 500, 10).launched("k", 1000, 1010, 990, 2);
+  trace.step(1, 0, 2000)
+      .launched("k", 0, 5, 45, 1)
+      .op("aten::item", 490, 30)
+      .call("cudaStreamSynchronize", 500, 10)
+      .launched("k", 1000, 1010, 990, 2);
   const TraceStore store = trace.store();
   EXPECT_EQ(analyse(store).waits->device_idle_ns, 10'000);
 }

@@ -17,9 +17,7 @@ TEST(IntervalSet, UnitesOverlapsAndJoinsTouching) {
   EXPECT_EQ(set.total_ns(), 170);
 }
 
-TEST(IntervalSet, IgnoresEmptyAndNegativeIntervals) {
-  EXPECT_TRUE(set_of({{5, 5}, {9, 3}}).empty());
-}
+TEST(IntervalSet, IgnoresEmptyAndNegativeIntervals) { EXPECT_TRUE(set_of({{5, 5}, {9, 3}}).empty()); }
 
 TEST(IntervalSet, DifferenceLeavesWhatTheOtherDoesNotCover) {
   const IntervalSet set = set_of({{0, 100}, {200, 300}});

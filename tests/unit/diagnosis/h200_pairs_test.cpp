@@ -65,7 +65,8 @@ const std::vector<Expected> kExpected = {
 std::string path_of(const std::string& capture) {
   const std::filesystem::path root = ACCEL_SOURCE_DIR;
   for (const std::filesystem::path& folder :
-       {root / "tests/golden/pytorch-2.11_h200", root / "tests/golden/pytorch-2.11_h200/jobs", root / "../shared/traces/h200/pairs"}) {
+       {root / "tests/golden/pytorch-2.11_h200", root / "tests/golden/pytorch-2.11_h200/jobs",
+        root / "../shared/traces/h200/pairs"}) {
     const std::filesystem::path file = folder / (capture + ".json.gz");
     if (std::filesystem::exists(file)) return file.string();
   }

@@ -25,7 +25,8 @@ struct Capture {
   std::string text;
   std::vector<std::size_t> ends;
   explicit Capture(std::string_view name) : text(unpacked(testing::golden_path(name))) {
-    for (std::size_t at = text.find("\n  },\n"); at != std::string::npos; at = text.find("\n  },\n", at + 1)) ends.push_back(at + 4);
+    for (std::size_t at = text.find("\n  },\n"); at != std::string::npos; at = text.find("\n  },\n", at + 1))
+      ends.push_back(at + 4);
   }
   std::size_t events_before(std::size_t offset) const {
     return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), offset) - ends.begin());

@@ -17,7 +17,8 @@ TEST(GoldenCaptures, EveryDeviceEventOfAnEagerJobFindsItsLaunch) {
   EXPECT_EQ(store->input.events, 29481U);
   EXPECT_EQ(store->slices.size(), 17589U);
   ASSERT_EQ(store->device_events.size(), 3208U);
-  EXPECT_TRUE(std::all_of(store->device_events.launch.begin(), store->device_events.launch.end(), [](SliceId id) { return id.valid(); }));
+  EXPECT_TRUE(std::all_of(store->device_events.launch.begin(), store->device_events.launch.end(),
+                          [](SliceId id) { return id.valid(); }));
   EXPECT_EQ(store->notes.find(NoteCode::external_id_disagrees), nullptr);
 }
 
@@ -37,7 +38,9 @@ TEST(GoldenCaptures, GraphReplaysHaveManyKernelsOnOneLaunch) {
   const Result<TraceStore> store = import_trace(kGolden + "launch_bound.after.json.gz", {});
   ASSERT_TRUE(store.ok()) << store.error().message;
   EXPECT_EQ(store->device_events.size(), 4158U);
-  EXPECT_EQ(std::count_if(store->device_events.launch.begin(), store->device_events.launch.end(), [](SliceId id) { return id.valid(); }), 3208);
+  EXPECT_EQ(std::count_if(store->device_events.launch.begin(), store->device_events.launch.end(),
+                          [](SliceId id) { return id.valid(); }),
+            3208);
 }
 
 }  // namespace

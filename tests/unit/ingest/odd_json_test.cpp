@@ -12,8 +12,8 @@ using testing::store_of;
 using testing::trace_of;
 
 std::string op(std::string_view name, std::string_view ts = "10", std::string_view dur = "5") {
-  return R"({"ph": "X", "cat": "cpu_op", "name": ")" + std::string(name) + R"(", "pid": 1, "tid": 1, "ts": )" + std::string(ts) + R"(, "dur": )" +
-         std::string(dur) + "}";
+  return R"({"ph": "X", "cat": "cpu_op", "name": ")" + std::string(name) + R"(", "pid": 1, "tid": 1, "ts": )" +
+         std::string(ts) + R"(, "dur": )" + std::string(dur) + "}";
 }
 
 std::string_view first_name(const TraceStore& store) { return store.text(store.slices.name.at(0)); }
@@ -25,11 +25,13 @@ TEST(OddJson, AKeyWithoutItsQuoteCostsOneEvent) {
   const TraceStore store = store_of(text);
   EXPECT_EQ(store.slices.size(), 2U);
   ASSERT_EQ(count_of(store, NoteCode::malformed_event), 1U);
-  EXPECT_EQ(store.notes.find(NoteCode::malformed_event)->where, "byte " + std::to_string(text.find("{\"name\":\"add\"")));
+  EXPECT_EQ(store.notes.find(NoteCode::malformed_event)->where,
+            "byte " + std::to_string(text.find("{\"name\":\"add\"")));
 }
 
 TEST(OddJson, WindowsPathsWithRawBackslashesAreReadAsMeant) {
-  const TraceStore store = store_of(trace_of(op(R"(torch\cuda\__init__.py(219): _lazy_init)") + "," + op(R"(C:\Users\user\python\lib\torch)")));
+  const TraceStore store = store_of(
+      trace_of(op(R"(torch\cuda\__init__.py(219): _lazy_init)") + "," + op(R"(C:\Users\user\python\lib\torch)")));
   EXPECT_EQ(first_name(store), R"(torch\cuda\__init__.py(219): _lazy_init)");
   EXPECT_EQ(store.text(store.slices.name[1]), R"(C:\Users\user\python\lib\torch)");
   EXPECT_EQ(count_of(store, NoteCode::repaired_escape), 2U);
@@ -58,8 +60,8 @@ TEST(OddJson, NamesThatAreNotUtf8StayDistinct) {
 TEST(OddJson, NaNAndInfinityMeanNotRecorded) {
   for (const std::string_view word : {"inf", "-inf", "nan", "NaN", "Infinity", "-Infinity"}) {
     const TraceStore store = store_of(trace_of(
-        R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0,"stream":7,"blocks per SM": )" + std::string(word) +
-        R"j(, "memory bandwidth (GB/s)": )j" + std::string(word) + "}}"));
+        R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0,"stream":7,"blocks per SM": )" +
+        std::string(word) + R"j(, "memory bandwidth (GB/s)": )j" + std::string(word) + "}}"));
     ASSERT_EQ(store.device_events.size(), 1U) << word;
     EXPECT_LT(store.launch_configs.blocks_per_sm[0], 0) << word;
     EXPECT_EQ(count_of(store, NoteCode::not_a_number), 1U) << word;
@@ -153,20 +155,23 @@ TEST(OddJson, HalfAnEventInTheMiddleCostsThatEvent) {
 }
 
 TEST(OddJson, ABracketThatNeverClosesCostsOneEvent) {
-  const TraceStore store = store_of(trace_of(op("a") + R"(,{"ph":"X","name":"x","args":{"Input Dims": [[[[1,2}},)" + op("b") + "," + op("c")));
+  const TraceStore store = store_of(
+      trace_of(op("a") + R"(,{"ph":"X","name":"x","args":{"Input Dims": [[[[1,2}},)" + op("b") + "," + op("c")));
   EXPECT_EQ(store.slices.size(), 3U);
   EXPECT_EQ(count_of(store, NoteCode::malformed_event), 1U);
 }
 
 TEST(OddJson, ADamagedHeadIsNoReasonToLoseTheEvents) {
-  const TraceStore store = store_of("\x01\x02 garbage \"schemaVersion\": 1, \"traceEvents\": [" + op("a") + "," + op("b") + "]}");
+  const TraceStore store =
+      store_of("\x01\x02 garbage \"schemaVersion\": 1, \"traceEvents\": [" + op("a") + "," + op("b") + "]}");
   EXPECT_EQ(store.slices.size(), 2U);
   EXPECT_EQ(count_of(store, NoteCode::malformed_event), 1U);
 }
 
 TEST(OddTimes, AreReadAsDecimalTextToTheNanosecond) {
-  const TraceStore store = store_of(trace_of(op("a", "1711964646123456.789", "0.211") + "," + op("b", "1711964646123457", "1e1") + "," +
-                                             op("c", "\"1711964646123468.5\"", "\"2\"")));
+  const TraceStore store =
+      store_of(trace_of(op("a", "1711964646123456.789", "0.211") + "," + op("b", "1711964646123457", "1e1") + "," +
+                        op("c", "\"1711964646123468.5\"", "\"2\"")));
   ASSERT_EQ(store.slices.size(), 3U);
   EXPECT_EQ(store.slices.start_ns[0], 1711964646123456789);
   EXPECT_EQ(store.slices.start_ns[0] + store.slices.dur_ns[0], store.slices.start_ns[1]);
@@ -199,13 +204,15 @@ TEST(OddTimes, AKernelAtTimeZeroIsKeptOutOfTheRange) {
 }
 
 TEST(OddTimes, TheBaseMayStandBehindTheEvents) {
-  const TraceStore store = store_of(R"({"traceEvents":[)" + op("a", "1.5") + R"(],"baseTimeNanoseconds": 1790857026000000000})");
+  const TraceStore store =
+      store_of(R"({"traceEvents":[)" + op("a", "1.5") + R"(],"baseTimeNanoseconds": 1790857026000000000})");
   EXPECT_EQ(store.slices.start_ns[0], 1790857026000001500);
   EXPECT_EQ(count_of(store, NoteCode::no_time_base), 0U);
 }
 
 TEST(OddTimes, ATimeThatWouldOverflowCostsThatEventOnly) {
-  const TraceStore store = store_of(trace_of(op("a", "9e18") + "," + op("b", "1", "9e18") + "," + op("c", "99999999999999999999999999") + "," + op("d")));
+  const TraceStore store = store_of(trace_of(op("a", "9e18") + "," + op("b", "1", "9e18") + "," +
+                                             op("c", "99999999999999999999999999") + "," + op("d")));
   EXPECT_EQ(store.slices.size(), 2U);
   EXPECT_EQ(count_of(store, NoteCode::missing_field), 2U);
   EXPECT_EQ(count_of(store, NoteCode::number_out_of_range), 3U);

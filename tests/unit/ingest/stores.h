@@ -75,7 +75,8 @@ inline std::string difference(const TraceStore& a, const TraceStore& b) {
         if (column != other || !found.empty()) return;
         if constexpr (std::is_same_v<decltype(left), decltype(right)>) {
           if (left.size() != right.size()) {
-            found = std::string(table) + ": " + std::to_string(left.size()) + " rows against " + std::to_string(right.size());
+            found = std::string(table) + ": " + std::to_string(left.size()) + " rows against " +
+                    std::to_string(right.size());
             return;
           }
           for (std::size_t i = 0; i < left.size(); ++i) {
@@ -100,7 +101,8 @@ inline std::string difference(const TraceStore& a, const TraceStore& b) {
   for (std::uint32_t i = 0; i < a.strings.size(); ++i) {
     if (a.text(StringId(i)) != b.text(StringId(i))) return "string " + std::to_string(i);
   }
-  if (a.input.events != b.input.events || a.input.events_by_category != b.input.events_by_category) return "event counts";
+  if (a.input.events != b.input.events || a.input.events_by_category != b.input.events_by_category)
+    return "event counts";
   if (a.thread_ranges != b.thread_ranges) return "thread ranges";
   if (a.notes.notes().size() != b.notes.notes().size()) return "number of notes";
   for (std::size_t i = 0; i < a.notes.notes().size(); ++i) {

@@ -22,7 +22,8 @@ void expect_agreement(const std::string& path, const std::string& text) {
 }
 
 TEST(TwoReaders, AgreeOnTheGoldenCaptures) {
-  for (const char* name : {"launch_bound.before.json.gz", "launch_bound.after.json.gz", "pageable_h2d.before.json.gz", "healthy_lm.after.json.gz"}) {
+  for (const char* name : {"launch_bound.before.json.gz", "launch_bound.after.json.gz", "pageable_h2d.before.json.gz",
+                           "healthy_lm.after.json.gz"}) {
     const std::string path = testing::golden_path(name);
     expect_agreement(path, unpacked(path));
   }

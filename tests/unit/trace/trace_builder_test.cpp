@@ -5,7 +5,8 @@
 namespace accel {
 namespace {
 
-SliceRow slice(TraceBatch& batch, ThreadIndex thread, SliceKind kind, std::string_view name, std::int64_t start, std::int64_t dur) {
+SliceRow slice(TraceBatch& batch, ThreadIndex thread, SliceKind kind, std::string_view name, std::int64_t start,
+               std::int64_t dur) {
   SliceRow row;
   row.start_ns = start;
   row.dur_ns = dur;
@@ -20,7 +21,8 @@ void add_op(TraceBatch& batch, ThreadIndex thread, std::string_view name, std::i
   batch.add_slice(slice(batch, thread, SliceKind::op, name, start, dur), &detail);
 }
 
-void add_call(TraceBatch& batch, ThreadIndex thread, std::string_view name, std::int64_t start, std::int64_t dur, std::int64_t correlation) {
+void add_call(TraceBatch& batch, ThreadIndex thread, std::string_view name, std::int64_t start, std::int64_t dur,
+              std::int64_t correlation) {
   CallDetailRow detail{correlation, kNotRecorded};
   batch.add_slice(slice(batch, thread, SliceKind::runtime_call, name, start, dur), &detail);
 }
