@@ -118,6 +118,21 @@ double repeated_share(const std::vector<StringId>& sequence, std::size_t from, s
   return static_cast<double>(same) / static_cast<double>(sequence.size() - from - period);
 }
 
+std::size_t usual_distance(const std::vector<std::uint32_t>& places) {
+  std::vector<std::uint32_t> distances;
+  for (std::size_t i = 1; i < places.size(); ++i) distances.push_back(places[i] - places[i - 1]);
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
+  return *middle;
+}
+
+std::size_t first_at_distance(const std::vector<std::uint32_t>& places, std::size_t distance) {
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i] - places[i - 1] == distance) return places[i - 1];
+  }
+  return places.front();
+}
+
 // Kernel names seen a few times at even distances, rarest first: those mark the step rather than one of its layers.
 std::vector<Anchor> anchors_of(const std::vector<StringId>& sequence) {
   std::map<StringId, std::vector<std::uint32_t>> places;
@@ -152,8 +167,10 @@ StepMarks from_kernels(const TraceStore& store) {
   const std::vector<Anchor> anchors = anchors_of(sequence);
   for (std::size_t a = 0; a < std::min(anchors.size(), kMostAnchors); ++a) {
     const std::vector<std::uint32_t>& places = anchors[a].places;
-    const std::size_t period = places[1] - places[0];
-    if (period < 2 || repeated_share(sequence, places.front(), period) < kRepeats) continue;
+    // The first pass often differs (warm-up, lazy work): the pattern holds from the first place at the usual distance on.
+    const std::size_t period = usual_distance(places);
+    const std::size_t from = first_at_distance(places, period);
+    if (period < 2 || repeated_share(sequence, from, period) < kRepeats) continue;
     std::vector<std::int64_t> boundaries;
     for (const std::uint32_t place : places) {
       const SliceId launch = store.device_events.launch[rows[place]];

@@ -143,6 +143,23 @@ TEST(StepSegmentation, ElseARepeatingKernelPatternIsTheStep) {
   EXPECT_DOUBLE_EQ(results.step_segmentation->host_mean_ns, 1'000'000);
 }
 
+TEST(StepSegmentation, APatternMayBeginWithAPassOfItsOwn) {
+  SmallTrace trace;
+  std::int64_t correlation = 1;
+  for (int k = 0; k < 6; ++k) {
+    std::int64_t at = 1000 * k;
+    for (const char* name : {"random", "gemm", "relu", "sum", "update"}) {
+      if (k == 0 && std::string_view(name) == "update") continue;
+      trace.launched(name, at, at + 5, 10, correlation++);
+      at += 20;
+    }
+  }
+  const TraceStore store = trace.store();
+  const AnalysisResults results = analyse(store);
+  EXPECT_EQ(results.step_segmentation->source, StepSource::kernel_pattern);
+  EXPECT_GE(results.step_segmentation->complete_count, 4U);
+}
+
 TEST(StepSegmentation, ElseTheWholeWindowIsOneStep) {
   SmallTrace trace;
   trace.op("aten::mm", 0, 50).launched("k", 10, 20, 100, 1);
