@@ -19,14 +19,15 @@ class Ended(Exception):
 class Run:
     seconds: float  # of the whole process
     output: str
-    peak_anonymous: int = 0  # bytes; only where memory was asked for
+    peak_anonymous: int = 0  # bytes, sampled; only where memory was asked for
+    peak_resident: int = 0  # likewise, file pages too; the system's own high-water mark, so no sample can miss it
 
 
 def run(argv: list[str | Path], memory: bool = False, limit_s: float = 1800) -> Run:
     start = time.perf_counter()
     process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
-    peak = [0]
+    peak = {"RssAnon:": 0, "VmHWM:": 0}
     sampler = None
     if memory:
         sampler = threading.Thread(target=sample_memory, args=(process, peak))
@@ -42,19 +43,19 @@ def run(argv: list[str | Path], memory: bool = False, limit_s: float = 1800) -> 
         raise Ended(f"{Path(argv[0]).name} {argv[1]} ended with {process.returncode}: {(errors or output).strip()[-2000:]}")
     if sampler:
         sampler.join()
-    return Run(seconds, output, peak[0])
+    return Run(seconds, output, peak["RssAnon:"], peak["VmHWM:"])
 
 
-def sample_memory(process: subprocess.Popen, peak: list[int]) -> None:
-    """Peak of the anonymous resident memory, every 5 ms: pages of files that the system could drop do not count."""
+def sample_memory(process: subprocess.Popen, peak: dict[str, int]) -> None:
+    """Peaks of the memory, every 5 ms. Anonymous alone is what counts: pages of files the system can drop."""
     status = f"/proc/{process.pid}/status"
     while process.poll() is None:
         try:
             with open(status) as file:
                 for line in file:
-                    if line.startswith("RssAnon:"):
-                        peak[0] = max(peak[0], int(line.split()[1]) * 1024)
-                        break
+                    key = line.split(maxsplit=1)[0]
+                    if key in peak:
+                        peak[key] = max(peak[key], int(line.split()[1]) * 1024)
         except OSError:
             return
         time.sleep(SAMPLE_S)

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -36,6 +37,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kSliceKinds[] = {"op", "annotation", "frame", "runtime_call", "driver_call", "overhead", "other"};
 constexpr const char* kDeviceKinds[] = {"kernel", "memcpy", "memset"};
+
+// Of all threads of this process.
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -124,8 +132,10 @@ bool load(const std::string& path, unsigned threads) {
   accel::ImportOptions options;
   options.threads = threads;
   const Clock::time_point start = Clock::now();
+  const double cpu_start = cpu_seconds();
   accel::Result<TraceStore> store = accel::import_trace(path, options);
   const double seconds = seconds_since(start);
+  const double cpu = cpu_seconds() - cpu_start;
   Json out;
   if (store) {
     out = describe(*store);
@@ -135,6 +145,7 @@ bool load(const std::string& path, unsigned threads) {
     out["message"] = store.error().message;
   }
   out["seconds"] = seconds;
+  out["cpu_seconds"] = cpu;
   out["threads"] = threads;
   print(out);
   return store.ok();

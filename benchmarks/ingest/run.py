@@ -66,7 +66,9 @@ class Bench:
     work: Path
     threads: int
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    cpu: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # seconds of the processor
     peaks: dict[str, int] = field(default_factory=dict)
+    resident: dict[str, int] = field(default_factory=dict)
     found: dict[str, dict] = field(default_factory=dict)
     requirements: list[dict] = field(default_factory=list)
 
@@ -78,6 +80,10 @@ class Bench:
         out = self.work / "analyze-out"
         shutil.rmtree(out, ignore_errors=True)
         return run([self.command, "analyze", capture.path, "-o", out, "--threads", str(self.threads), "--quiet"], memory)
+
+    def keep_peak(self, key: str, done: Run) -> None:
+        self.peaks[key] = done.peak_anonymous
+        self.resident[key] = done.peak_resident
 
     def median(self, key: str) -> float | None:
         return statistics.median(self.times[key]) if self.times.get(key) else None
@@ -157,24 +163,28 @@ def measure(bench: Bench, captures: list[Capture], packed: Capture, repeat: int)
         print(f"repetition {r + 1} of {repeat}", file=sys.stderr)
         for capture in captures:
             name = capture.name
-            bench.times[f"{name} json.loads"].append(float(run([sys.executable, BASELINE, capture.path]).output))
+            seconds, cpu = run([sys.executable, BASELINE, capture.path]).output.split()
+            bench.times[f"{name} json.loads"].append(float(seconds))
+            bench.cpu[f"{name} json.loads"].append(float(cpu))
             for threads in sorted({1, bench.threads}):
                 found, _ = bench.load(capture.path, threads)
                 bench.times[f"{name} load {threads}"].append(found["seconds"])
+                bench.cpu[f"{name} load {threads}"].append(found["cpu_seconds"])
             if bench.command:
                 bench.times[f"{name} analyze"].append(bench.analyze(capture).seconds)
         gz = Path(f"{packed.path}.gz")
         bench.times["gz inflate"].append(json.loads(run([bench.driver, "inflate", gz]).output)["seconds"])
-        bench.times["gz load"].append(bench.load(gz, bench.threads)[0]["seconds"])
+        found, _ = bench.load(gz, bench.threads)
+        bench.times["gz load"].append(found["seconds"])
+        bench.cpu["gz load"].append(found["cpu_seconds"])
 
 
 def measure_memory(bench: Bench, captures: list[Capture], packed: Capture) -> None:
     for capture in captures:
-        bench.peaks[f"{capture.name} load"] = bench.load(capture.path, bench.threads, memory=True)[1].peak_anonymous
+        bench.keep_peak(f"{capture.name} load", bench.load(capture.path, bench.threads, memory=True)[1])
         if bench.command:
-            bench.peaks[f"{capture.name} analyze"] = bench.analyze(capture, memory=True).peak_anonymous
-    gz = Path(f"{packed.path}.gz")
-    bench.peaks["gz load"] = bench.load(gz, bench.threads, memory=True)[1].peak_anonymous
+            bench.keep_peak(f"{capture.name} analyze", bench.analyze(capture, memory=True))
+    bench.keep_peak("gz load", bench.load(Path(f"{packed.path}.gz"), bench.threads, memory=True)[1])
 
 
 def judge(bench: Bench, captures: list[Capture], packed: Capture) -> None:
@@ -206,11 +216,11 @@ def huge(bench: Bench, size: int) -> Capture:
     prove(bench, capture, capture.path, bench.threads)
     bench.found["huge"], done = bench.load(capture.path, bench.threads, memory=True)
     bench.times[f"huge load {bench.threads}"].append(bench.found["huge"]["seconds"])
-    bench.peaks["huge load"] = done.peak_anonymous
+    bench.keep_peak("huge load", done)
     if bench.command:
         done = bench.analyze(capture, memory=True)
         bench.times["huge analyze"].append(done.seconds)
-        bench.peaks["huge analyze"] = done.peak_anonymous
+        bench.keep_peak("huge analyze", done)
     per_mb = bench.median("plain json.loads") / (bench.found["plain"]["text_bytes"] / MB)
     load = bench.median(f"huge load {bench.threads}")
     bench.require("huge: load against json.loads of plain, per MB", per_mb * capture.megabytes / load, SPEED_RATIO, "times as fast", True)
@@ -262,12 +272,15 @@ def rows(bench: Bench, captures: list[Capture], packed: Capture) -> list[dict]:
         capture = labels[name]
         median = statistics.median(samples)
         baseline = bench.median(f"{capture.name} json.loads")
-        peak = bench.peaks.get(f"{name} {what.split()[0]}") if what != "load 1" or bench.threads == 1 else None
+        task = f"{name} {what.split()[0]}" if what != "load 1" or bench.threads == 1 else ""
+        peak, resident = bench.peaks.get(task), bench.resident.get(task)
         out.append({
             "what": key, "seconds": median, "lowest": min(samples), "highest": max(samples), "samples": samples,
+            "cpu_seconds": statistics.median(bench.cpu[key]) if bench.cpu.get(key) else None,
             "mb_per_s": capture.megabytes / median, "events_per_s": capture.expected["events"] / median,
             "times_json_loads": baseline / median if baseline else None,
             "peak_anonymous_mb": peak / MB if peak else None,
+            "peak_resident_mb": resident / MB if resident else None,
             "peak_bytes_per_event": peak / capture.expected["events"] if peak else None})
     return out
 
@@ -291,8 +304,9 @@ def text_report(result: dict) -> str:
     parts.append(table(["file", "MB", "events", "bytes an event", "distinct strings", "columns, bytes an event", "strings MB"], [
         [f["name"], f"{f['bytes'] / MB:.1f}", str(f["events"]), f"{f['bytes'] / f['events']:.1f}", str(f["strings"]),
          f"{f['column_bytes'] / f['events']:.1f}", f"{f['string_bytes'] / MB:.1f}"] for f in result["files"]]))
-    parts.append(table(["what", "s", "lowest..highest", "MB/s", "million events/s", "x json.loads", "peak anonymous MB"], [
-        [r["what"], f"{r['seconds']:.3f}", f"{r['lowest']:.3f}..{r['highest']:.3f}", f"{r['mb_per_s']:.0f}",
+    parts.append(table(["what", "s", "lowest..highest", "processor s", "MB/s", "million events/s", "x json.loads", "peak anonymous MB"], [
+        [r["what"], f"{r['seconds']:.3f}", f"{r['lowest']:.3f}..{r['highest']:.3f}",
+         f"{r['cpu_seconds']:.3f}" if r["cpu_seconds"] else "", f"{r['mb_per_s']:.0f}",
          f"{r['events_per_s'] / 1e6:.2f}", number(r["times_json_loads"], ".1f") if r["times_json_loads"] else "",
          f"{r['peak_anonymous_mb']:.0f}" if r["peak_anonymous_mb"] else ""] for r in result["rows"]]))
     parts.append(table(["requirement", "measured", "bound", "", "verdict"], [

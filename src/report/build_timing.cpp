@@ -178,6 +178,7 @@ void build_distortion(Build& build) {
     if (const Number ms = number(ns / 1e6)) entry.by_kind[name] = *ms;
   };
   if (distortion.record_cost_ns) kind("records", *distortion.record_cost_ns * distortion.records_per_step);
+  if (distortion.call_cost_ns) kind("calls", *distortion.call_cost_ns * distortion.calls_per_step);
   if (distortion.frame_cost_ns) kind("frames", *distortion.frame_cost_ns * distortion.frames_per_step);
   if (distortion.overhead_rows_ns_per_step > 0) kind("overhead_rows", distortion.overhead_rows_ns_per_step);
 }

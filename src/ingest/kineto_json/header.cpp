@@ -101,7 +101,9 @@ void take_header_member(std::string_view key, std::string_view value, ProcessInf
     return;
   }
   if (key == "distributedInfo") {
+    const std::optional<std::int64_t> before = process.rank;
     take_distributed_info(parsed, value, process);
+    if (before && process.rank && *before != *process.rank) notes.add(NoteCode::two_ranks_in_one_file, 1, std::string(key));
   } else {
     take_devices(parsed, process);
   }
