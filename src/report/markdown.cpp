@@ -84,13 +84,13 @@ void Page::header() {
   const std::string step = step_text(document_, language_);
   if (step.empty()) return;
   line();
-  line(fmt::format("{}: {}", say(has_step_words(document_) ? Label::step : Label::window), markdown_text(step)));
+  line(fmt::format("{}: {}", say(unit_heading(document_)), markdown_text(step)));
 }
 
 void Page::where_time_goes() {
   const PartTable table = part_table(document_, language_);
   if (table.rows.empty()) return;
-  heading(say(has_step_words(document_) ? Label::where_time_goes : Label::where_window_goes), table.of);
+  heading(say(time_heading(document_)), table.of);
   const std::string left(say(Label::undisturbed));
   const std::string right(say(Label::measured));
   row({"", left + " (" + table.unit + ")", "", right + " (" + table.unit + ")", ""});
@@ -166,7 +166,8 @@ void Page::finding(const Finding& finding, std::size_t number) {
 
 void Page::findings() {
   heading(say(Label::findings));
-  if (document_.findings.empty()) line(say(Label::nothing_found));
+  const bool concluded = !(document_.verdict.bound_by == "unknown");
+  if (document_.findings.empty()) line(say(concluded ? Label::nothing_found : Label::no_conclusion));
   for (std::size_t i = 0; i < document_.findings.size(); ++i) finding(document_.findings[i], i + 1);
 }
 

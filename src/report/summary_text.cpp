@@ -88,8 +88,15 @@ Column column_of(const TimeParts& parts, const Scale& scale) {
 }
 
 std::string per_unit(const Document& document, Language language) {
-  if (language == Language::chinese) return has_step_words(document) ? "每步" : "窗口";
-  return has_step_words(document) ? "a step" : "the window";
+  switch (unit_of(document)) {
+    case Unit::step:
+      return std::string(label(Label::per_step, language));
+    case Unit::iteration:
+      return std::string(label(Label::per_iteration, language));
+    case Unit::window:
+      return std::string(label(Label::per_window, language));
+  }
+  return "";
 }
 
 // "16.1 to 19.8 ms": a unit that both share is said once.
@@ -119,7 +126,7 @@ const Finding* finding_of(const Document& document, std::string_view id) {
 std::string duration_text(double ms) {
   const double size = std::abs(ms);
   if (size >= 9'999.5) return three_digits(ms / 1e3) + " s";
-  if (size >= 0.9995) return three_digits(ms) + " ms";
+  if (size >= 0.1) return three_digits(ms) + " ms";
   if (size >= 0.0009995) return three_digits(ms * 1e3) + " us";
   return size == 0 ? "0 ms" : fmt::format("{:.0f} ns", ms * 1e6);
 }
@@ -128,7 +135,7 @@ std::string percent_text(double share) {
   const double percent = share * 100;
   if (percent == 0) return "0 %";
   if (std::abs(percent) < 0.05) return "<0.1 %";
-  if (std::abs(percent) < 0.95) return fmt::format("{:.1f} %", percent);
+  if (std::abs(percent) < 9.95) return fmt::format("{:.1f} %", percent);
   if (percent > 99.5 && percent < 100) return ">99 %";
   return fmt::format("{:.0f} %", percent);
 }
@@ -196,33 +203,48 @@ std::string_view sureness(double confidence, Language language) {
   return label(Label::guess, language);
 }
 
-bool has_step_words(const Document& document) { return !(document.step_time.source == "whole_window"); }
+Unit unit_of(const Document& document) {
+  if (document.step_time.source == "whole_window") return Unit::window;
+  return document.job.kind == "inference" ? Unit::iteration : Unit::step;
+}
+
+Label unit_heading(const Document& document) {
+  constexpr std::array<Label, 3> kHeadings = {Label::step, Label::iteration, Label::window};
+  return kHeadings[static_cast<std::size_t>(unit_of(document))];
+}
+
+Label time_heading(const Document& document) {
+  constexpr std::array<Label, 3> kHeadings = {Label::where_step_goes, Label::where_iteration_goes,
+                                              Label::where_window_goes};
+  return kHeadings[static_cast<std::size_t>(unit_of(document))];
+}
 
 std::string step_text(const Document& document, Language language) {
   const StepTime& step = document.step_time;
   if (!step.mean_ms) return "";
-  const bool device = step.paced_by == "device";
-  const std::string measured = duration_text(*step.mean_ms);
-  if (language == Language::chinese) {
-    std::string text;
-    if (step.undisturbed_ms) {
-      text = "无采集时约 " + duration_text(*step.undisturbed_ms) +
-             range_text(step.undisturbed_low_ms, step.undisturbed_high_ms, language) + "；";
-    }
-    text += "实测 " + measured;
-    if (!has_step_words(document)) return text;
-    return text + fmt::format("（{} 步平均，{}决定节奏）", count_text(step.count), device ? "设备" : "主机");
-  }
+  const bool chinese = language == Language::chinese;
   std::string text;
-  if (step.undisturbed_ms) {
-    text = "about " + duration_text(*step.undisturbed_ms) + " without the profiler" +
-           range_text(step.undisturbed_low_ms, step.undisturbed_high_ms, language) + "; ";
+  // A recording of unknown cost leaves a band and no figure that deserves to be named.
+  const bool estimated = step.undisturbed_ms && document.distortion.cost_ms;
+  const std::string range = range_text(step.undisturbed_low_ms, step.undisturbed_high_ms, language);
+  if (estimated) {
+    text = fmt::format(fmt::runtime(label(Label::undisturbed_about, language)), duration_text(*step.undisturbed_ms),
+                       range);
+    text += chinese ? "；" : "; ";
   }
-  text += measured + " as recorded";
-  if (!has_step_words(document)) return text;
-  text += step.count == 1 ? " (1 step" : fmt::format(" (mean of {} steps", count_text(step.count));
-  if (!(step.paced_by == "unknown")) text += device ? ", the device sets the pace" : ", the host sets the pace";
-  return text + ")";
+  text += fmt::format(fmt::runtime(label(Label::measured_value, language)), duration_text(*step.mean_ms));
+  if (unit_of(document) != Unit::window) {
+    const Label many = unit_of(document) == Unit::step ? Label::mean_of_steps : Label::mean_of_iterations;
+    const std::string_view mean = label(step.count == 1 ? Label::of_one : many, language);
+    std::string inner = fmt::format(fmt::runtime(mean), count_text(step.count));
+    if (!(step.paced_by == "unknown")) {
+      inner += chinese ? "，" : ", ";
+      inner += label(step.paced_by == "device" ? Label::paced_by_device : Label::paced_by_host, language);
+    }
+    text += chinese ? "（" + inner + "）" : " (" + inner + ")";
+  }
+  if (!estimated) text += std::string(chinese ? "；" : "; ") + std::string(label(Label::cost_unknown, language));
+  return text;
 }
 
 std::string gain_text(const Gain& gain, const StepTime& step_time, Language language) {
@@ -260,9 +282,12 @@ std::string health_text(const Document& document, bool ok, Language language) {
   std::string text;
   for (const Health& health : document.health) {
     if (!health.value || health.ok != ok) continue;
-    text += fmt::format(
-        "{}{} {} ({} {})", text.empty() ? "" : ", ", label_named(health.measure, language), percent_text(*health.value),
-        label(health.at_least ? Label::at_least : Label::at_most, language), percent_text(health.bound));
+    // A share that rounds to its bound needs the digit that tells them apart.
+    const bool close = percent_text(*health.value) == percent_text(health.bound) && *health.value != health.bound;
+    const std::string share = close ? fmt::format("{:.1f} %", *health.value * 100) : percent_text(*health.value);
+    text +=
+        fmt::format("{}{} {} ({} {})", text.empty() ? "" : ", ", label_named(health.measure, language), share,
+                    label(health.at_least ? Label::at_least : Label::at_most, language), percent_text(health.bound));
   }
   return text;
 }

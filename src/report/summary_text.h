@@ -51,6 +51,10 @@ PartTable part_table(const Document& document, Language language);
 // `columns` glyphs that show the parts of a window; the parts' widths add up to it.
 std::string bar_of(const TimeParts& parts, std::size_t columns);
 
-bool has_step_words(const Document& document);  // false: the window was not divided into steps
+// What the times are of: a training step, an iteration of something else, or the whole window.
+enum class Unit { step, iteration, window };
+Unit unit_of(const Document& document);
+Label unit_heading(const Document& document);
+Label time_heading(const Document& document);
 
 }  // namespace accel::report

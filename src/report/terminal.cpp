@@ -106,14 +106,14 @@ void Page::header() {
   paragraph("  ", verdict.sentence + suffix);
   const std::string step = step_text(document_, options_.language);
   if (step.empty()) return;
-  heading(say(has_step_words(document_) ? Label::step : Label::window));
+  heading(say(unit_heading(document_)));
   paragraph("  ", step);
 }
 
 void Page::where_time_goes() {
   const PartTable table = part_table(document_, options_.language);
   if (table.rows.empty()) return;
-  heading(say(has_step_words(document_) ? Label::where_time_goes : Label::where_window_goes), table.of);
+  heading(say(time_heading(document_)), table.of);
 
   const std::string_view names[] = {say(Label::undisturbed), say(Label::measured)};
   const TimeParts* parts[] = {&*document_.time_breakdown_undisturbed, &*document_.time_breakdown};
@@ -232,8 +232,9 @@ void Page::finding(const Finding& finding, std::size_t number) {
 
 void Page::findings() {
   heading(say(Label::findings));
+  const bool concluded = !(document_.verdict.bound_by == "unknown");
   if (document_.findings.empty()) {
-    line("  " + painted(kGreen, say(Label::nothing_found)));
+    line("  " + (concluded ? painted(kGreen, say(Label::nothing_found)) : std::string(say(Label::no_conclusion))));
     return;
   }
   for (std::size_t i = 0; i < document_.findings.size() && i < kFindingsShown; ++i)

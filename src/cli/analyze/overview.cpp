@@ -12,7 +12,7 @@ namespace accel::cli {
 namespace {
 
 constexpr std::size_t kNameColumns = 40;
-constexpr std::size_t kNarrowestFinding = 20;
+constexpr std::size_t kNarrowestFindings = 20;
 
 using Cells = std::array<std::string, 6>;
 
@@ -22,7 +22,7 @@ Cells cells_of(const OverviewRow& row) {
           row.undisturbed,
           row.measured,
           row.limited_by,
-          report::visible_text(row.finding)};
+          report::visible_text(row.findings)};
 }
 
 }  // namespace
@@ -34,12 +34,17 @@ OverviewRow overview_row(const std::string& name, const report::Document& docume
   row.undisturbed = document.step_time.undisturbed_ms ? report::duration_text(*document.step_time.undisturbed_ms) : "-";
   row.measured = document.step_time.mean_ms ? report::duration_text(*document.step_time.mean_ms) : "-";
   row.limited_by = report::label_named("bound_" + document.verdict.bound_by.text, language);
-  row.finding = document.findings.empty() ? "-" : document.findings.front().title;
+  row.findings = document.findings.empty() ? "-" : "";
+  for (const report::Finding& finding : document.findings) {
+    if (!row.findings.empty()) row.findings += ", ";
+    row.findings += finding.rule.text;
+    if (finding.cost_ms_per_step) row.findings += " " + report::duration_text(*finding.cost_ms_per_step);
+  }
   return row;
 }
 
 std::string overview_text(const std::vector<OverviewRow>& rows, const std::string& folder, std::size_t columns) {
-  std::vector<Cells> table = {{"trace", "rank", "step", "as recorded", "limited by", "first finding"}};
+  std::vector<Cells> table = {{"trace", "rank", "step", "as recorded", "limited by", "findings, with their cost"}};
   for (const OverviewRow& row : rows) table.push_back(cells_of(row));
   std::array<std::size_t, 5> widths{};
   for (const Cells& cells : table) {
@@ -55,13 +60,14 @@ std::string overview_text(const std::vector<OverviewRow>& rows, const std::strin
       text += "  ";
       used += widths[i] + 2;
     }
-    text += report::shortened(cells.back(), std::max(kNarrowestFinding, columns > used ? columns - used : 0));
+    const std::size_t room = std::max(kNarrowestFindings, columns > used ? columns - used : 0);
+    const bool fits = report::display_width(cells.back()) <= room;
+    text += fits ? cells.back() : cells.back().substr(0, cells.back().rfind(", ", room)) + ", ...";
     text += '\n';
   }
   text += fmt::format(
-      "\nEach of the {} traces was analysed on its own: their clocks are not aligned, and waiting for another rank "
-      "shows as\n"
-      "communication. \"step\" is the step without the profiler. Reports: {}/NAME/\n",
+      "\nEach of the {} traces was analysed on its own: their clocks are not aligned, and waiting for\n"
+      "another rank shows as communication. \"step\" is the step without the profiler.\nReports: {}/NAME/\n",
       rows.size(), report::visible_text(folder));
   return text;
 }

@@ -15,7 +15,7 @@ struct OverviewRow {
   std::string undisturbed;
   std::string measured;
   std::string limited_by;
-  std::string finding;  // title of the first one
+  std::string findings;  // rules and what they cost
 };
 
 OverviewRow overview_row(const std::string& name, const report::Document& document, report::Language language);

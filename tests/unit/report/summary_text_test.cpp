@@ -12,7 +12,8 @@ namespace {
 TEST(SummaryText, DurationsHaveThreeDigitsAndAUnitThatFits) {
   EXPECT_EQ(duration_text(17.882), "17.9 ms");
   EXPECT_EQ(duration_text(2.127), "2.13 ms");
-  EXPECT_EQ(duration_text(0.753), "753 us");
+  EXPECT_EQ(duration_text(0.753), "0.75 ms");
+  EXPECT_EQ(duration_text(0.0753), "75.3 us");
   EXPECT_EQ(duration_text(0.0027), "2.70 us");
   EXPECT_EQ(duration_text(0.000736), "736 ns");
   EXPECT_EQ(duration_text(142.3), "142 ms");
@@ -22,6 +23,7 @@ TEST(SummaryText, DurationsHaveThreeDigitsAndAUnitThatFits) {
 
 TEST(SummaryText, SharesSaySoWhenTheyAreSmall) {
   EXPECT_EQ(percent_text(0.884), "88 %");
+  EXPECT_EQ(percent_text(0.054), "5.4 %");
   EXPECT_EQ(percent_text(0.004), "0.4 %");
   EXPECT_EQ(percent_text(0.0001), "<0.1 %");
   EXPECT_EQ(percent_text(0), "0 %");
