@@ -34,8 +34,8 @@ void take_new_slots(AnalysisResults& into, AnalysisResults&& from) {
 }
 #undef FRAMEWORK
 
-// Hands out analyses whose needs are met, to any number of threads. Each runs on its own copy of the slots, and its notes
-// join the others in the order of the catalogue: what comes out does not depend on who was first.
+// Hands out analyses whose needs are met, to any number of threads. Each runs on its own copy of the slots, and its
+// notes join the others in the order of the catalogue: what comes out does not depend on who was first.
 class Schedule {
  public:
   Schedule(const TraceStore& store, const AnalysisOptions& options)
@@ -90,7 +90,8 @@ class Schedule {
   bool ready(std::size_t i) const {
     const auto& needs = analyses()[i].needs;
     return std::all_of(needs.begin(), needs.end(), [&](std::string_view need) {
-      const auto at = std::find_if(analyses().begin(), analyses().end(), [&](const AnalysisDescriptor& a) { return a.id == need; });
+      const auto at =
+          std::find_if(analyses().begin(), analyses().end(), [&](const AnalysisDescriptor& a) { return a.id == need; });
       return at != analyses().end() && state_[static_cast<std::size_t>(at - analyses().begin())] == State::done;
     });
   }

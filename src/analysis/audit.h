@@ -22,8 +22,8 @@ struct Audit {
   std::uint64_t crossing_ranges = 0;
   std::uint64_t zero_duration_device = 0;
   std::int64_t graph_kernels = 0;
-  std::optional<std::int64_t> blind_head_ns;         // head of the first step that may hide a running kernel
-  bool coarse_clock = false;                         // whole microseconds
+  std::optional<std::int64_t> blind_head_ns;  // head of the first step that may hide a running kernel
+  bool coarse_clock = false;                  // whole microseconds
   bool has_device_activity = false;
   bool has_host_activity = false;
 };

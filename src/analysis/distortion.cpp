@@ -16,8 +16,8 @@ namespace {
 
 // An op that does nothing but call one other op (a view of a view, a detach) has for its own time one record of the
 // recorder's and a dispatch. The lower tenth of those times is this host at its quickest, and the unit of the costs
-// below, which come from the H200 captures with a known truth (docs/design/distortion.md). A few cold ops say nothing. The
-// duration of one view is no unit: most of a record's cost falls outside of its own interval.
+// below, which come from the H200 captures with a known truth (docs/design/distortion.md). A few cold ops say nothing.
+// The duration of one view is no unit: most of a record's cost falls outside of its own interval.
 constexpr double kWrappingQuantile = 0.1;
 constexpr double kRecordCost = 1.5;
 // A call into CUDA costs more: several of its inner calls are intercepted, and the device keeps a record too.
@@ -33,9 +33,10 @@ constexpr double kHighStepShare = 1.08;
 // Ranks that talk over the host were up to 11 % slower without the recorder than with it.
 constexpr double kHostCommunicationShare = 1.12;
 
-// Own times of the ops of one thread that wrap exactly one op, which in turn wraps one or none, and so on: nothing else is
-// recorded inside of them.
-void collect_wrapping_times(const TraceStore& store, std::pair<std::uint32_t, std::uint32_t> range, std::vector<std::int64_t>& times) {
+// Own times of the ops of one thread that wrap exactly one op, which in turn wraps one or none, and so on: nothing else
+// is recorded inside of them.
+void collect_wrapping_times(const TraceStore& store, std::pair<std::uint32_t, std::uint32_t> range,
+                            std::vector<std::int64_t>& times) {
   const SliceTable& slices = store.slices;
   constexpr std::uint32_t kOther = SliceId::kNone;  // more than one child, or a child that is no such op
   const std::uint32_t first = range.first;
@@ -56,7 +57,8 @@ void collect_wrapping_times(const TraceStore& store, std::pair<std::uint32_t, st
 // The unit of the recorder's costs on this host; nothing when the capture holds too few ops to measure it.
 std::optional<double> measure_unit_ns(const TraceStore& store, const EventIndex& index) {
   std::vector<std::int64_t> times;
-  for (const ThreadIndex thread : index.launching_threads) collect_wrapping_times(store, store.thread_ranges[thread.value], times);
+  for (const ThreadIndex thread : index.launching_threads)
+    collect_wrapping_times(store, store.thread_ranges[thread.value], times);
   if (times.size() < kEnoughOps) return std::nullopt;
   const auto at = times.begin() + static_cast<std::ptrdiff_t>(kWrappingQuantile * static_cast<double>(times.size()));
   std::nth_element(times.begin(), at, times.end());
@@ -64,7 +66,8 @@ std::optional<double> measure_unit_ns(const TraceStore& store, const EventIndex&
 }
 
 // Rows of a thread that start in [start, end).
-std::pair<std::uint32_t, std::uint32_t> rows_in(const TraceStore& store, std::pair<std::uint32_t, std::uint32_t> range, Interval time) {
+std::pair<std::uint32_t, std::uint32_t> rows_in(const TraceStore& store, std::pair<std::uint32_t, std::uint32_t> range,
+                                                Interval time) {
   const auto begin = store.slices.start_ns.begin();
   const auto from = std::lower_bound(begin + range.first, begin + range.second, time.start_ns);
   const auto to = std::lower_bound(from, begin + range.second, time.end_ns);
@@ -72,7 +75,8 @@ std::pair<std::uint32_t, std::uint32_t> rows_in(const TraceStore& store, std::pa
 }
 
 // Records that start in complete steps, on every thread.
-void count_records(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation, Distortion& distortion) {
+void count_records(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation,
+                   Distortion& distortion) {
   if (segmentation.complete_count == 0) return;
   std::uint64_t records = 0;
   std::uint64_t calls = 0;
@@ -134,8 +138,8 @@ std::vector<Interval> blocking_calls(const TraceStore& store, const EventIndex& 
 
 // A host that waits for a busy device waits longer when its records cost less: of what was recorded before a wait, as
 // much as the wait lasted is not won. Mean per step.
-double absorbed_by_waits(const TraceStore& store, const EventIndex& index, const DeviceTimeline& timeline, const StepSegmentation& segmentation,
-                         double cost_per_slice) {
+double absorbed_by_waits(const TraceStore& store, const EventIndex& index, const DeviceTimeline& timeline,
+                         const StepSegmentation& segmentation, double cost_per_slice) {
   double absorbed = 0;
   for (const auto& window : segmentation.host_windows()) {
     std::int64_t since = window.time.start_ns;
@@ -162,7 +166,8 @@ void set_band(Distortion& distortion, double low, double high) {
 
 // The device's own period is the step, whatever the host records. Waiting inside communication may be for a rank that
 // its own recording made late, and gaps between the kernels of a graph replay may be the recorder's.
-void estimate_from_device(const StepSegmentation& segmentation, const DeviceTimeline& timeline, Distortion& distortion) {
+void estimate_from_device(const StepSegmentation& segmentation, const DeviceTimeline& timeline,
+                          Distortion& distortion) {
   double communication = 0;
   double busy = 0;
   for (const auto& device : timeline.devices) {
@@ -190,7 +195,8 @@ struct Inputs {
 
 void leave_unknown(const Inputs& in, const char* why, Distortion& distortion, NoteList& notes) {
   distortion.model = std::string("unknown: ") + why;
-  set_band(distortion, std::max(busy_per_step(in.segmentation, in.timeline), 0.35 * in.segmentation.step_mean_ns), in.segmentation.step_mean_ns);
+  set_band(distortion, std::max(busy_per_step(in.segmentation, in.timeline), 0.35 * in.segmentation.step_mean_ns),
+           in.segmentation.step_mean_ns);
   if (distortion.records_per_step > 0) notes.add(NoteCode::distortion_unknown, 1, {}, why);
 }
 
@@ -202,14 +208,18 @@ void set_costs(double unit_ns, Distortion& distortion) {
 
 void estimate_from_host(const Inputs& in, double unit_ns, Distortion& distortion) {
   set_costs(unit_ns, distortion);
-  const double gross = distortion.records_per_step * *distortion.record_cost_ns + distortion.calls_per_step * *distortion.call_cost_ns +
+  const double gross = distortion.records_per_step * *distortion.record_cost_ns +
+                       distortion.calls_per_step * *distortion.call_cost_ns +
                        distortion.frames_per_step * *distortion.frame_cost_ns;
   const double slices = distortion.records_per_step + distortion.calls_per_step + distortion.frames_per_step;
-  const double absorbed = absorbed_by_waits(in.store, in.index, in.timeline, in.segmentation, slices > 0 ? gross / slices : 0);
+  const double absorbed =
+      absorbed_by_waits(in.store, in.index, in.timeline, in.segmentation, slices > 0 ? gross / slices : 0);
   const double cost = std::max(0.0, gross - absorbed);
   const double busy = busy_per_step(in.segmentation, in.timeline);
   const double host = in.segmentation.host_mean_ns;
-  distortion.model = "host step less a cost per record, never below the device's busy time; the cost comes from the small ops of this capture";
+  distortion.model =
+      "host step less a cost per record, never below the device's busy time; the cost comes from the small ops of this "
+      "capture";
   distortion.undisturbed_step_ns = std::min(in.segmentation.step_mean_ns, std::max(busy, host - cost));
   distortion.cost_ns_per_step = in.segmentation.step_mean_ns - distortion.undisturbed_step_ns;
   const double low = std::min(host - kLowCostShare * cost, kLowStepShare * distortion.undisturbed_step_ns);
@@ -248,12 +258,18 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 AnalysisDescriptor describe_distortion() {
-  return {"distortion", "Distortion", "记录失真", {"event_index", "device_timeline", "step_segmentation", "audit"},
-          "What the recording cost and how long the step would take without it. Device sets the pace: the device period. Host: its "
-          "interval less a cost per record, never below the device's busy time; what the host then waits longer for a busy device "
-          "is not won. The cost per record is found from this capture, from the own time of ops that only wrap another op; "
-          "without enough of them, without device work or with a clock of whole microseconds it is unknown.",
-          run};
+  return {
+      "distortion",
+      "Distortion",
+      "记录失真",
+      {"event_index", "device_timeline", "step_segmentation", "audit"},
+      "What the recording cost and how long the step would take without it. Device sets the pace: the device period. "
+      "Host: its "
+      "interval less a cost per record, never below the device's busy time; what the host then waits longer for a busy "
+      "device "
+      "is not won. The cost per record is found from this capture, from the own time of ops that only wrap another op; "
+      "without enough of them, without device work or with a clock of whole microseconds it is unknown.",
+      run};
 }
 
 }  // namespace accel

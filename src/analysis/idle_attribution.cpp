@@ -11,10 +11,11 @@
 namespace accel {
 namespace {
 
-// A head of the first step that stays idle longer than this, while work from before the window is known to run, may hide
-// a kernel that started before the window and is not in the file.
+// A head of the first step that stays idle longer than this, while work from before the window is known to run, may
+// hide a kernel that started before the window and is not in the file.
 constexpr std::int64_t kBlindHeadNs = 1'000'000;
-// From the end of its launch call a kernel on an idle device starts within this; what is longer waits for something else.
+// From the end of its launch call a kernel on an idle device starts within this; what is longer waits for something
+// else.
 constexpr std::int64_t kLaunchLatencyNs = 50'000;
 
 // A host call that blocks on the device, and how long the device was busy meanwhile: the host comes that much later to
@@ -64,7 +65,8 @@ class CulpritTable {
     for (const CulpritStat& stat : stats_) {
       const bool named = stat.name < store_.strings.size();
       const SliceKind kind = stat.example.valid() ? store_.slices.kind[stat.example.value] : SliceKind::other;
-      list.push_back({stat.cause, named ? StringId(stat.name) : StringId(0), kind, stat.example, stat.idle_ns, stat.count});
+      list.push_back(
+          {stat.cause, named ? StringId(stat.name) : StringId(0), kind, stat.example, stat.idle_ns, stat.count});
     }
     std::sort(list.begin(), list.end(), [](const IdleCulprit& a, const IdleCulprit& b) {
       if (a.idle_ns != b.idle_ns) return a.idle_ns > b.idle_ns;
@@ -119,7 +121,8 @@ class Attributor {
     has_host_ = !cursors_.empty();
     for (const ThreadIndex thread : index_.communicating_threads) cursors_.emplace_back(store, index_, thread);
     for (const ThreadIndex thread : index_.overhead_threads) cursors_.emplace_back(store, index_, thread);
-    has_data_ranges_ = std::find(index_.name_class.begin(), index_.name_class.end(), NameClass::data_range) != index_.name_class.end();
+    has_data_ranges_ =
+        std::find(index_.name_class.begin(), index_.name_class.end(), NameClass::data_range) != index_.name_class.end();
     find_waits();
     find_blind_head();
   }
@@ -135,7 +138,8 @@ class Attributor {
       for (std::size_t c = 0; c < kIdleCauseCount; ++c) result_.total[c] += step_[c];
     }
     result_.culprits = culprits_.sorted();
-    std::sort(result_.waits.begin(), result_.waits.end(), [](const WaitIdle& a, const WaitIdle& b) { return a.call < b.call; });
+    std::sort(result_.waits.begin(), result_.waits.end(),
+              [](const WaitIdle& a, const WaitIdle& b) { return a.call < b.call; });
     merge_waits();
     return std::move(result_);
   }
@@ -148,21 +152,27 @@ class Attributor {
         if (index_.blocks(store_, i)) waits_.push_back({store_.slice_end_ns(SliceId(i)), i, 0});
       }
     }
-    std::sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) { return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.slice < b.slice; });
-    for (Wait& wait : waits_) wait.busy_ns = timeline_.busy.clipped({store_.slices.start_ns[wait.slice], wait.end_ns}).total_ns();
+    std::sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) {
+      return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.slice < b.slice;
+    });
+    for (Wait& wait : waits_)
+      wait.busy_ns = timeline_.busy.clipped({store_.slices.start_ns[wait.slice], wait.end_ns}).total_ns();
   }
 
   void find_blind_head() {
     if (segmentation_.steps.empty() || timeline_.busy.empty()) return;
     bool earlier_work = false;
-    for (std::uint32_t i = range_.first; i < range_.last && !earlier_work; ++i) earlier_work = !store_.device_events.launch[i].valid();
+    for (std::uint32_t i = range_.first; i < range_.last && !earlier_work; ++i)
+      earlier_work = !store_.device_events.launch[i].valid();
     const std::int64_t first_start = timeline_.busy.intervals().front().start_ns;
-    if (has_host_ && earlier_work && first_start - segmentation_.steps.front().host.start_ns > kBlindHeadNs) blind_until_ns_ = first_start;
+    if (has_host_ && earlier_work && first_start - segmentation_.steps.front().host.start_ns > kBlindHeadNs)
+      blind_until_ns_ = first_start;
   }
 
   GapEnd end_of_gap(std::int64_t time_ns) {
     const DeviceEventTable& events = store_.device_events;
-    for (; event_ < range_.last && (events.start_ns[event_] < time_ns || (events.flags[event_] & kDeviceNoTiming) != 0); ++event_) {
+    for (; event_ < range_.last && (events.start_ns[event_] < time_ns || (events.flags[event_] & kDeviceNoTiming) != 0);
+         ++event_) {
       any_launched_ |= events.launch[event_].valid();
     }
     GapEnd end;
@@ -242,28 +252,37 @@ class Attributor {
 
   static IdleCause cause_after_launch(const Interval& part, const GapEnd& end) {
     if (end.pageable_to_device) return IdleCause::host_to_device_copy;
-    return part.start_ns < end.launch_end_ns + kLaunchLatencyNs ? IdleCause::launch_latency : IdleCause::stream_dependency;
+    return part.start_ns < end.launch_end_ns + kLaunchLatencyNs ? IdleCause::launch_latency
+                                                                : IdleCause::stream_dependency;
   }
 
   IdleCause cause_of_state(HostState state, SliceId slice) const {
     switch (state) {
-      case HostState::data_loading: return IdleCause::data_loading;
-      case HostState::garbage_collection: return IdleCause::garbage_collection;
-      case HostState::memory_allocation: return IdleCause::memory_allocation;
-      case HostState::synchronization: return IdleCause::synchronization;
-      case HostState::profiler_overhead: return IdleCause::profiler_overhead;
-      case HostState::host_communication: return IdleCause::communication;
+      case HostState::data_loading:
+        return IdleCause::data_loading;
+      case HostState::garbage_collection:
+        return IdleCause::garbage_collection;
+      case HostState::memory_allocation:
+        return IdleCause::memory_allocation;
+      case HostState::synchronization:
+        return IdleCause::synchronization;
+      case HostState::profiler_overhead:
+        return IdleCause::profiler_overhead;
+      case HostState::host_communication:
+        return IdleCause::communication;
       case HostState::copy_call: {
         const std::uint8_t flags = index_.slice_flags[slice.value];
         if ((flags & kCallPageable) == 0) return IdleCause::host_compute;
         return (flags & kCallToDevice) != 0 ? IdleCause::host_to_device_copy : IdleCause::synchronization;
       }
       case HostState::op_without_launch:
-      case HostState::annotation_only: return in_data_range(slice) ? IdleCause::data_loading : IdleCause::host_compute;
+      case HostState::annotation_only:
+        return in_data_range(slice) ? IdleCause::data_loading : IdleCause::host_compute;
       case HostState::launch_call:
       case HostState::other_runtime_call:
       case HostState::op_with_launch:
-      case HostState::nothing_recorded: return IdleCause::host_compute;
+      case HostState::nothing_recorded:
+        return IdleCause::host_compute;
     }
     return IdleCause::unknown;
   }
@@ -278,7 +297,8 @@ class Attributor {
   }
 
   void put(IdleCause cause, SliceId slice, std::int64_t length) {
-    const bool in_wait = slice.valid() && store_.is_call(slice) && (cause == IdleCause::synchronization || cause == IdleCause::host_to_device_copy);
+    const bool in_wait = slice.valid() && store_.is_call(slice) &&
+                         (cause == IdleCause::synchronization || cause == IdleCause::host_to_device_copy);
     if (in_wait) result_.waits.push_back({slice, length, 0});
     if (!in_wait && credit_ns_ > 0) {
       const std::int64_t explained = std::min(credit_ns_, length);
@@ -333,7 +353,8 @@ class Attributor {
 
 Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {
   auto attribution = std::make_shared<IdleAttribution>();
-  for (std::size_t d = 0; d < store.device_ranges.size(); ++d) attribution->devices.push_back(Attributor(store, results, d).attribute());
+  for (std::size_t d = 0; d < store.device_ranges.size(); ++d)
+    attribution->devices.push_back(Attributor(store, results, d).attribute());
   results.idle_attribution = std::move(attribution);
   return {};
 }
@@ -341,13 +362,21 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 AnalysisDescriptor describe_idle_attribution() {
-  return {"idle_attribution", "Idle attribution", "空闲归因", {"event_index", "device_timeline", "step_segmentation"},
-          "Every nanosecond in which a device ran nothing inside a step's window gets one cause. Work that was launched before "
-          "the gap began: stream_dependency. From the launch of the event that ends the gap: launch_latency (copies from "
-          "pageable memory: host_to_device_copy). Before it: what the main and launching threads did, first of data loading, "
-          "garbage collection, memory calls, synchronisation, copy calls, the recorder's own rows, host work. A wait for a busy "
-          "device makes the host late by the time waited; idle of host work that follows is put on the wait up to that time.",
-          run};
+  return {
+      "idle_attribution",
+      "Idle attribution",
+      "空闲归因",
+      {"event_index", "device_timeline", "step_segmentation"},
+      "Every nanosecond in which a device ran nothing inside a step's window gets one cause. Work that was launched "
+      "before "
+      "the gap began: stream_dependency. From the launch of the event that ends the gap: launch_latency (copies from "
+      "pageable memory: host_to_device_copy). Before it: what the main and launching threads did, first of data "
+      "loading, "
+      "garbage collection, memory calls, synchronisation, copy calls, the recorder's own rows, host work. A wait for a "
+      "busy "
+      "device makes the host late by the time waited; idle of host work that follows is put on the wait up to that "
+      "time.",
+      run};
 }
 
 }  // namespace accel

@@ -10,8 +10,14 @@ namespace accel {
 namespace {
 
 // Names that are no rows and no nodes of the tree: their time stays in the self time of what encloses them.
-constexpr std::string_view kNeverRows[] = {"[memory]", "[OutOfMemory]", "profiler::_record_function_enter", "profiler::_record_function_enter_new",
-                                           "profiler::_record_function_exit", "aten::is_leaf", "aten::output_nr", "aten::_version"};
+constexpr std::string_view kNeverRows[] = {"[memory]",
+                                           "[OutOfMemory]",
+                                           "profiler::_record_function_enter",
+                                           "profiler::_record_function_enter_new",
+                                           "profiler::_record_function_exit",
+                                           "aten::is_leaf",
+                                           "aten::output_nr",
+                                           "aten::_version"};
 
 constexpr std::uint32_t kNoNode = 0xffffffffU;
 
@@ -21,10 +27,10 @@ struct Node {
   std::uint32_t parent = kNoNode;  // index into the nodes of its tree
   std::int64_t children_cpu_ns = 0;
   std::int64_t own_device_ns = 0;
-  std::int64_t device_ns = 0;      // own and children's
+  std::int64_t device_ns = 0;  // own and children's
   std::uint32_t children = 0;
   std::uint32_t only_child = kNoNode;
-  bool dropped = false;            // a duplicate of its parent
+  bool dropped = false;  // a duplicate of its parent
 };
 
 // Rows by key. Names have dense numbers, so that the rows of one name are a short chain: kinds, or shapes.
@@ -62,7 +68,9 @@ class Rows {
     std::uint32_t next;
   };
 
-  bool matches(std::uint32_t row, SliceKind kind, std::uint32_t dims) const { return keys_[row].dims == dims && keys_[row].kind == kind; }
+  bool matches(std::uint32_t row, SliceKind kind, std::uint32_t dims) const {
+    return keys_[row].dims == dims && keys_[row].kind == kind;
+  }
 
   std::uint32_t append(StringId name, SliceKind kind, std::uint32_t dims) {
     OperatorRow row;
@@ -75,7 +83,8 @@ class Rows {
 
   // An op may be called with very many shapes: those after the first are found by hash.
   OperatorRow& row_of_shape(StringId name, SliceKind kind, std::uint32_t dims) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(name.value) << 32 | dims) * 8 + static_cast<std::uint64_t>(kind);
+    const std::uint64_t key =
+        (static_cast<std::uint64_t>(name.value) << 32 | dims) * 8 + static_cast<std::uint64_t>(kind);
     const auto [at, is_new] = shapes_.try_emplace(key, 0);
     if (is_new) at->second = append(name, kind, dims);
     return rows_[at->second];
@@ -89,7 +98,12 @@ class Rows {
 
 class TableBuilder {
  public:
-  TableBuilder(const TraceStore& store, const EventIndex& index) : store_(store), index_(index), never_row_(store.strings.size(), 0), by_name_(store.strings.size()), by_shape_(store.strings.size()) {
+  TableBuilder(const TraceStore& store, const EventIndex& index)
+      : store_(store),
+        index_(index),
+        never_row_(store.strings.size(), 0),
+        by_name_(store.strings.size()),
+        by_shape_(store.strings.size()) {
     for (const std::string_view name : kNeverRows) {
       const StringId id = store.strings.find(name);
       if (id.valid()) never_row_[id.value] = 1;
@@ -135,7 +149,8 @@ class TableBuilder {
   }
 
   std::vector<std::uint32_t> calls_of_no_op() {
-    for (std::uint32_t i = 0; i < store_.slices.size() && !any_external_id_; ++i) any_external_id_ = store_.is_call(SliceId(i)) && belongs_to_op(i);
+    for (std::uint32_t i = 0; i < store_.slices.size() && !any_external_id_; ++i)
+      any_external_id_ = store_.is_call(SliceId(i)) && belongs_to_op(i);
     std::vector<std::uint32_t> adopted;
     if (!index_.main_thread.valid()) return adopted;
     for (std::uint16_t thread = 0; thread < store_.thread_ranges.size(); ++thread) {
@@ -158,7 +173,8 @@ class TableBuilder {
     device_of_call_.assign(store_.slices.size(), 0);
     for (std::size_t i = 0; i < store_.device_events.size(); ++i) {
       const SliceId launch = store_.device_events.launch[i];
-      if (launch.valid() && (store_.device_events.flags[i] & kDeviceNoTiming) == 0) device_of_call_[launch.value] += store_.device_events.dur_ns[i];
+      if (launch.valid() && (store_.device_events.flags[i] & kDeviceNoTiming) == 0)
+        device_of_call_[launch.value] += store_.device_events.dur_ns[i];
     }
   }
 
@@ -228,7 +244,8 @@ class TableBuilder {
       while (node.parent != kNoNode && nodes_[node.parent].dropped) node.parent = nodes_[node.parent].parent;
       if (node.parent == kNoNode) continue;
       const Node& parent = nodes_[node.parent];
-      const bool same = store_.slices.name[parent.slice] == store_.slices.name[node.slice] && store_.slices.kind[parent.slice] == store_.slices.kind[node.slice];
+      const bool same = store_.slices.name[parent.slice] == store_.slices.name[node.slice] &&
+                        store_.slices.kind[parent.slice] == store_.slices.kind[node.slice];
       if (same && parent.children == 1 && parent.only_child == n) {
         node.dropped = true;
         // The parent takes over the children and their number.
@@ -290,9 +307,14 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 AnalysisDescriptor describe_operator_table() {
-  return {"operator_table", "Operators", "算子表", {"event_index"},
-          "Self and total CPU and device time per op, range and call, as torch's key_averages has them. Calls are nodes of the "
-          "tree. Device time is the sum of the durations of the device events launched under an op. The device time that torch "
+  return {"operator_table",
+          "Operators",
+          "算子表",
+          {"event_index"},
+          "Self and total CPU and device time per op, range and call, as torch's key_averages has them. Calls are "
+          "nodes of the "
+          "tree. Device time is the sum of the durations of the device events launched under an op. The device time "
+          "that torch "
           "counts twice under overhead rows is counted once.",
           run};
 }

@@ -11,8 +11,8 @@
 namespace accel {
 
 struct OperatorRow {
-  StringId name;              // ProfilerStep#N is folded into ProfilerStep*
-  ArgsId args;                // set in by_shape rows alone (dims only count)
+  StringId name;  // ProfilerStep#N is folded into ProfilerStep*
+  ArgsId args;    // set in by_shape rows alone (dims only count)
   SliceKind kind = SliceKind::op;
   std::uint64_t count = 0;
   std::int64_t self_cpu_ns = 0;
@@ -23,8 +23,8 @@ struct OperatorRow {
 
 struct OperatorTable {
   std::vector<OperatorRow> by_name;
-  std::vector<OperatorRow> by_shape;   // key: name and Input Dims
-  StringId profiler_step_name;         // id of "ProfilerStep*" is not in the pool: rows with this id mean it
+  std::vector<OperatorRow> by_shape;  // key: name and Input Dims
+  StringId profiler_step_name;        // id of "ProfilerStep*" is not in the pool: rows with this id mean it
 };
 
 }  // namespace accel

@@ -15,7 +15,9 @@ std::int64_t number_of(std::string_view name, std::int64_t otherwise) {
   return number;
 }
 
-bool is_range(SliceKind kind) { return kind == SliceKind::annotation || kind == SliceKind::op || kind == SliceKind::other; }
+bool is_range(SliceKind kind) {
+  return kind == SliceKind::annotation || kind == SliceKind::op || kind == SliceKind::other;
+}
 
 // Ranges for which `wanted` holds, of the one thread that has most of them, outermost ones alone, by start.
 template <typename Wanted>
@@ -70,7 +72,8 @@ std::vector<Step> steps_between(const std::vector<std::int64_t>& boundaries, Int
 }
 
 StepMarks from_profiler_steps(const TraceStore& store, const EventIndex& index) {
-  const auto marks = ranges_of_busiest_thread(store, [&](std::uint32_t i) { return index.class_of(store, i) == NameClass::profiler_step; });
+  const auto marks = ranges_of_busiest_thread(
+      store, [&](std::uint32_t i) { return index.class_of(store, i) == NameClass::profiler_step; });
   return {StepSource::profiler_step, steps_of_marks(store, marks), false};
 }
 
@@ -84,19 +87,22 @@ StepMarks from_named_range(const TraceStore& store, std::string_view name, StepS
 
 // An optimizer ends a step. With several optimizers the one seen most often counts, the first in case of a tie.
 StepMarks from_optimizer(const TraceStore& store, const EventIndex& index) {
-  const auto marks = ranges_of_busiest_thread(store, [&](std::uint32_t i) { return index.class_of(store, i) == NameClass::optimizer_step; });
+  const auto marks = ranges_of_busiest_thread(
+      store, [&](std::uint32_t i) { return index.class_of(store, i) == NameClass::optimizer_step; });
   std::map<StringId, std::vector<std::int64_t>> ends;
   for (const SliceId mark : marks) ends[store.slices.name[mark.value]].push_back(store.slice_end_ns(mark));
   const std::vector<std::int64_t>* best = nullptr;
   for (const auto& [name, list] : ends) {
-    if (best == nullptr || list.size() > best->size() || (list.size() == best->size() && list.front() < best->front())) best = &list;
+    if (best == nullptr || list.size() > best->size() || (list.size() == best->size() && list.front() < best->front()))
+      best = &list;
   }
   if (best == nullptr || best->size() < 2) return {};
   return {StepSource::optimizer_step, steps_between(*best, store.time_range), false};
 }
 
 StepMarks from_loader(const TraceStore& store, const EventIndex& index) {
-  const auto marks = ranges_of_busiest_thread(store, [&](std::uint32_t i) { return index.class_of(store, i) == NameClass::dataloader_next; });
+  const auto marks = ranges_of_busiest_thread(
+      store, [&](std::uint32_t i) { return index.class_of(store, i) == NameClass::dataloader_next; });
   if (marks.size() < 2) return {};
   std::vector<std::int64_t> starts;
   for (const SliceId mark : marks) starts.push_back(store.slices.start_ns[mark.value]);
@@ -151,14 +157,16 @@ StepMarks from_kernels(const TraceStore& store) {
   constexpr std::size_t kMostKernels = 1'000'000;  // longer sequences have marks or are not worth the search
   constexpr std::size_t kMostAnchors = 16;
   constexpr double kRepeats = 0.9;
-  const auto busiest = std::max_element(store.device_ranges.begin(), store.device_ranges.end(),
-                                        [](const auto& a, const auto& b) { return a.last - a.first < b.last - b.first; });
+  const auto busiest =
+      std::max_element(store.device_ranges.begin(), store.device_ranges.end(),
+                       [](const auto& a, const auto& b) { return a.last - a.first < b.last - b.first; });
   if (busiest == store.device_ranges.end()) return {};
   std::vector<StringId> sequence;
   std::vector<std::uint32_t> rows;
   bool any_launch = false;
   for (std::uint32_t i = busiest->first; i < busiest->last; ++i) {
-    if (store.device_events.kind[i] != DeviceEventKind::kernel || (store.device_events.flags[i] & kDeviceNoTiming) != 0) continue;
+    if (store.device_events.kind[i] != DeviceEventKind::kernel || (store.device_events.flags[i] & kDeviceNoTiming) != 0)
+      continue;
     any_launch |= store.device_events.launch[i].valid();
     sequence.push_back(store.device_events.name[i]);
     rows.push_back(i);
@@ -167,7 +175,8 @@ StepMarks from_kernels(const TraceStore& store) {
   const std::vector<Anchor> anchors = anchors_of(sequence);
   for (std::size_t a = 0; a < std::min(anchors.size(), kMostAnchors); ++a) {
     const std::vector<std::uint32_t>& places = anchors[a].places;
-    // The first pass often differs (warm-up, lazy work): the pattern holds from the first place at the usual distance on.
+    // The first pass often differs (warm-up, lazy work): the pattern holds from the first place at the usual distance
+    // on.
     const std::size_t period = usual_distance(places);
     const std::size_t from = first_at_distance(places, period);
     if (period < 2 || repeated_share(sequence, from, period) < kRepeats) continue;
@@ -175,7 +184,8 @@ StepMarks from_kernels(const TraceStore& store) {
     for (const std::uint32_t place : places) {
       const SliceId launch = store.device_events.launch[rows[place]];
       if (any_launch && !launch.valid()) continue;
-      const std::int64_t at = launch.valid() ? store.slices.start_ns[launch.value] : store.device_events.start_ns[rows[place]];
+      const std::int64_t at =
+          launch.valid() ? store.slices.start_ns[launch.value] : store.device_events.start_ns[rows[place]];
       if (boundaries.empty() || at > boundaries.back()) boundaries.push_back(at);
     }
     if (boundaries.size() < 3) continue;

@@ -60,10 +60,13 @@ void take_distributed_info(const json& info, std::string_view text, ProcessInfo&
   if (world_size != kNotRecorded && world_size > 0) process.world_size = world_size;
 }
 
-bool is_option(std::string_view key) { return key == "record_shapes" || key == "profile_memory" || key.starts_with("with_"); }
+bool is_option(std::string_view key) {
+  return key == "record_shapes" || key == "profile_memory" || key.starts_with("with_");
+}
 
 bool is_version(std::string_view key) {
-  return key == "schemaVersion" || key.find("version") != std::string_view::npos || key.find("Version") != std::string_view::npos;
+  return key == "schemaVersion" || key.find("version") != std::string_view::npos ||
+         key.find("Version") != std::string_view::npos;
 }
 
 }  // namespace
@@ -103,7 +106,8 @@ void take_header_member(std::string_view key, std::string_view value, ProcessInf
   if (key == "distributedInfo") {
     const std::optional<std::int64_t> before = process.rank;
     take_distributed_info(parsed, value, process);
-    if (before && process.rank && *before != *process.rank) notes.add(NoteCode::two_ranks_in_one_file, 1, std::string(key));
+    if (before && process.rank && *before != *process.rank)
+      notes.add(NoteCode::two_ranks_in_one_file, 1, std::string(key));
   } else {
     take_devices(parsed, process);
   }
@@ -118,7 +122,8 @@ std::optional<std::int64_t> rank_of_name(std::string_view path) {
       while (i < name.size() && (name[i] == '-' || name[i] == '_' || name[i] == '=')) ++i;
       std::int64_t rank = 0;
       const std::size_t first = i;
-      for (; i < name.size() && i < first + 7 && std::isdigit(static_cast<unsigned char>(name[i])) != 0; ++i) rank = rank * 10 + (name[i] - '0');
+      for (; i < name.size() && i < first + 7 && std::isdigit(static_cast<unsigned char>(name[i])) != 0; ++i)
+        rank = rank * 10 + (name[i] - '0');
       if (i > first) return rank;
     }
   }

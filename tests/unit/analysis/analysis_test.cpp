@@ -12,7 +12,8 @@ namespace {
 TEST(Analyses, EveryAnalysisComesAfterThoseThatItNeeds) {
   std::set<std::string_view> earlier;
   for (const AnalysisDescriptor& analysis : analyses()) {
-    for (const std::string_view need : analysis.needs) EXPECT_EQ(earlier.count(need), 1U) << analysis.id << " needs " << need;
+    for (const std::string_view need : analysis.needs)
+      EXPECT_EQ(earlier.count(need), 1U) << analysis.id << " needs " << need;
     EXPECT_TRUE(earlier.insert(analysis.id).second) << analysis.id << " is listed twice";
     EXPECT_FALSE(analysis.title.empty() || analysis.title_zh.empty() || analysis.prose.empty()) << analysis.id;
   }

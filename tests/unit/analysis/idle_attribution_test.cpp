@@ -18,7 +18,9 @@ std::int64_t all_idle(const AnalysisResults& results) {
 
 TEST(IdleAttribution, ABatchThatIsNotThereIsDataLoading) {
   SmallTrace trace;
-  trace.step(1, 0, 1000).op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 600).op("aten::stack", 100, 300);
+  trace.step(1, 0, 1000)
+      .op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 600)
+      .op("aten::stack", 100, 300);
   trace.launched("k", 700, 710, 290, 1);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
@@ -65,7 +67,11 @@ TEST(IdleAttribution, HostWorkIsPutOnTheInnermostName) {
 
 TEST(IdleAttribution, WorkOfAnotherThreadWinsOverAMainThreadThatOnlyWaits) {
   SmallTrace trace;
-  trace.step(1, 0, 100).range("backward", 10, 80).op("AddmmBackward0", 20, 50, 2).call("cudaLaunchKernel", 60, 5, 1, 2).kernel("k", 70, 30, 1);
+  trace.step(1, 0, 100)
+      .range("backward", 10, 80)
+      .op("AddmmBackward0", 20, 50, 2)
+      .call("cudaLaunchKernel", 60, 5, 1, 2)
+      .kernel("k", 70, 30, 1);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   bool found = false;
@@ -86,7 +92,9 @@ TEST(IdleAttribution, AHeadThatMayHideARunningKernelIsUnknown) {
 
 TEST(IdleAttribution, GarbageCollectionIsSeenInFrames) {
   SmallTrace trace;
-  trace.step(1, 0, 100).frame("train.py(3): loop", 0, 100).frame("<built-in method collect of module object at 0x7f>", 20, 30);
+  trace.step(1, 0, 100)
+      .frame("train.py(3): loop", 0, 100)
+      .frame("<built-in method collect of module object at 0x7f>", 20, 30);
   trace.launched("k", 60, 65, 35, 1);
   const TraceStore store = trace.store();
   EXPECT_EQ(idle_of(analyse(store), IdleCause::garbage_collection), 30'000);

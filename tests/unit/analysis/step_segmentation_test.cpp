@@ -119,7 +119,9 @@ TEST(StepSegmentation, WithoutStepMarksAnOptimizerEndsTheStep) {
 
 TEST(StepSegmentation, ElseTheLoaderBeginsTheStep) {
   SmallTrace trace;
-  for (int k = 0; k < 3; ++k) trace.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", k * 100, 20).op("aten::mm", k * 100 + 30, 50);
+  for (int k = 0; k < 3; ++k)
+    trace.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", k * 100, 20)
+        .op("aten::mm", k * 100 + 30, 50);
   const TraceStore store = trace.store();
   const AnalysisResults results = analyse(store);
   EXPECT_EQ(results.step_segmentation->source, StepSource::dataloader_next);
