@@ -236,7 +236,7 @@ def huge(bench: Bench, size: int) -> Capture:
 # ---- what is printed
 
 
-def machine() -> dict:
+def machine(folder: Path) -> dict:
     def first(argv: list[str]) -> str:
         try:
             return subprocess.run(argv, capture_output=True, text=True, cwd=PROJECT).stdout.split("\n")[0].strip()
@@ -257,11 +257,19 @@ def machine() -> dict:
         "system": os_release.get("PRETTY_NAME", "unknown").strip('"'),
         "kernel": platform.release().split("-")[0],
         "python": platform.python_version(),
+        "build": build_type(folder),
         "compiler": first(["c++", "--version"]),
         "libraries": {name: first(["pkg-config", "--modversion", name]) for name in ("simdjson", "libisal", "libzstd")},
         "commit": first(["git", "describe", "--always", "--dirty"]),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
+
+
+def build_type(folder: Path) -> str:
+    for line in open(folder / "CMakeCache.txt"):
+        if line.startswith("CMAKE_BUILD_TYPE:"):
+            return line.split("=", 1)[1].strip()
+    return "unknown"
 
 
 def rows(bench: Bench, captures: list[Capture], packed: Capture) -> list[dict]:
@@ -299,8 +307,9 @@ def number(value: float | None, form: str) -> str:
 def text_report(result: dict) -> str:
     info = result["machine"]
     parts = [f"{info['processor']}, {info['cores']} cores, {info['memory_gib']} GiB; {info['system']}, Linux {info['kernel']}; "
-             f"{info['compiler']}; Python {info['python']}; simdjson {info['libraries']['simdjson']}, "
-             f"ISA-L {info['libraries']['libisal']}; commit {info['commit']}; {info['date']}"]
+             f"{info['compiler']}, {info['build']}; Python {info['python']}; simdjson {info['libraries']['simdjson']}, "
+             f"ISA-L {info['libraries']['libisal']}; commit {info['commit']}; {info['date']}"
+             + (f"; {info['note']}" if info.get("note") else "")]
     parts.append(table(["file", "MB", "events", "bytes an event", "distinct strings", "columns, bytes an event", "strings MB"], [
         [f["name"], f"{f['bytes'] / MB:.1f}", str(f["events"]), f"{f['bytes'] / f['events']:.1f}", str(f["strings"]),
          f"{f['column_bytes'] / f['events']:.1f}", f"{f['string_bytes'] / MB:.1f}"] for f in result["files"]]))
@@ -327,6 +336,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write the figures; the tables go to OUT with .md")
     parser.add_argument("--work", type=Path, default=PROJECT / "build/bench", help="where the captures are kept")
     parser.add_argument("--build", type=Path, help="use the programs of this build folder (default: build the release preset)")
+    parser.add_argument("--note", help="said with the machine: what else ran there")
     parser.add_argument("--no-hta", action="store_true", help="leave out HolisticTraceAnalysis")
     arguments = parser.parse_args()
 
@@ -360,7 +370,7 @@ def main() -> int:
 
     others = None if arguments.no_hta else holistic.measure(plain.path, PROJECT / "build/hta-venv")
     result = {
-        "machine": machine(),
+        "machine": machine(folder) | ({"note": arguments.note} if arguments.note else {}),
         "files": [{"name": c.name, "bytes": c.expected["bytes"], "events": c.expected["events"]}
                   | {key: bench.found[c.name][key] for key in ("column_bytes", "string_bytes", "string_text_bytes", "strings")}
                   for c in captures],
