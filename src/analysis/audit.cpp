@@ -8,6 +8,7 @@
 #include "analysis/analysis.h"
 #include "analysis/device_timeline.h"
 #include "analysis/event_index.h"
+#include "analysis/kernel_table.h"
 #include "analysis/step_segmentation.h"
 
 namespace accel {
@@ -18,12 +19,18 @@ std::string microseconds(std::int64_t ns) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " us";
 }
 
-std::string step_name(const StepSegmentation& segmentation, std::size_t k) { return "step " + std::to_string(segmentation.steps[k].number); }
+std::string step_name(const StepSegmentation& segmentation, std::size_t k) {
+  return "step " + std::to_string(segmentation.steps[k].number);
+}
 
 class Auditor {
  public:
   Auditor(const TraceStore& store, AnalysisResults& results)
-      : store_(store), index_(*results.event_index), timeline_(*results.device_timeline), segmentation_(*results.step_segmentation), notes_(results.notes) {}
+      : store_(store),
+        index_(*results.event_index),
+        timeline_(*results.device_timeline),
+        segmentation_(*results.step_segmentation),
+        notes_(results.notes) {}
 
   Audit run() {
     audit_.device_events = store_.device_events.size();
@@ -40,6 +47,8 @@ class Auditor {
     check_clock();
     check_loader();
     check_sharing();
+    check_collectives();
+    check_stream_waits();
     return audit_;
   }
 
@@ -70,7 +79,9 @@ class Auditor {
           ++audit_.starts_before_launch;
           audit_.largest_start_before_launch_ns = std::max(audit_.largest_start_before_launch_ns, early);
         }
-        if (index_.class_of(store_, launch.value) == NameClass::graph_launch && events.kind[i] == DeviceEventKind::kernel) ++graph_replays;
+        if (index_.class_of(store_, launch.value) == NameClass::graph_launch &&
+            events.kind[i] == DeviceEventKind::kernel)
+          ++graph_replays;
       }
     }
     audit_.graph_kernels = static_cast<std::int64_t>(graph_replays);
@@ -86,7 +97,8 @@ class Auditor {
       const std::uint32_t row = timeline_.corrected_ends.front().first;
       notes_.add(NoteCode::device_event_beyond_next, timeline_.corrected_ends.size(),
                  "stream " + std::to_string(store_.streams.stream[events.stream[row].value]),
-                 "first: " + std::string(store_.text(events.name[row])).substr(0, 80) + ", " + microseconds(events.dur_ns[row]));
+                 "first: " + std::string(store_.text(events.name[row])).substr(0, 80) + ", " +
+                     microseconds(events.dur_ns[row]));
     }
   }
 
@@ -98,10 +110,12 @@ class Auditor {
     for (std::uint32_t i = 0; i < events.size(); ++i) {
       if ((events.flags[i] & kDeviceNoTiming) != 0) continue;
       total += events.dur_ns[i];
-      if (events.launch[i].valid() && index_.class_of(store_, events.launch[i].value) == NameClass::graph_launch) graph += events.dur_ns[i];
+      if (events.launch[i].valid() && index_.class_of(store_, events.launch[i].value) == NameClass::graph_launch)
+        graph += events.dur_ns[i];
     }
     if (total <= 0) return {};
-    return std::to_string((graph * 1000 / total + 5) / 10) + " % of the device time comes from graph replays and has no op";
+    return std::to_string((graph * 1000 / total + 5) / 10) +
+           " % of the device time comes from graph replays and has no op";
   }
 
   void check_launches() {
@@ -118,10 +132,12 @@ class Auditor {
           where = step >= 0 ? step_name(segmentation_, static_cast<std::size_t>(step)) : "outside every step";
         }
       }
-      const bool launches = c == NameClass::kernel_launch || c == NameClass::graph_launch || c == NameClass::copy_call || c == NameClass::set_call;
+      const bool launches = c == NameClass::kernel_launch || c == NameClass::graph_launch ||
+                            c == NameClass::copy_call || c == NameClass::set_call;
       if (launches && !has_device) ++audit_.launches_without_device;
     }
-    if (audit_.has_device_activity) notes_.add(NoteCode::launch_without_device, audit_.kernel_launches_without_device, where, lost_steps());
+    if (audit_.has_device_activity)
+      notes_.add(NoteCode::launch_without_device, audit_.kernel_launches_without_device, where, lost_steps());
   }
 
   std::string lost_steps() const {
@@ -130,7 +146,8 @@ class Auditor {
       const Step& step = segmentation_.steps[k];
       if (step.launches_without_device == 0) continue;
       if (!text.empty()) text += ", ";
-      text += step_name(segmentation_, k) + ": " + std::to_string(step.launches_without_device) + " of " + std::to_string(step.kernel_launches);
+      text += step_name(segmentation_, k) + ": " + std::to_string(step.launches_without_device) + " of " +
+              std::to_string(step.kernel_launches);
       if (text.size() > 200) return text + ", ...";
     }
     return text;
@@ -141,7 +158,8 @@ class Auditor {
     if (audit_.has_device_activity || !audit_.has_host_activity) return;
     if (audit_.kernel_launches > 0) {
       const bool mismatch = versions_disagree();
-      notes_.add(mismatch ? NoteCode::kernels_version_mismatch : NoteCode::kernels_privileges, audit_.kernel_launches, {}, version_text());
+      notes_.add(mismatch ? NoteCode::kernels_version_mismatch : NoteCode::kernels_privileges, audit_.kernel_launches,
+                 {}, version_text());
       return;
     }
     bool any_call = false;
@@ -198,7 +216,8 @@ class Auditor {
       const std::int64_t head = device.busy.intervals().front().start_ns - segmentation_.steps.front().host.start_ns;
       if (head <= kBlindNs || !has_earlier_work(device.device)) continue;
       audit_.blind_head_ns = std::max(audit_.blind_head_ns.value_or(0), head);
-      notes_.add(NoteCode::blind_head, 1, step_name(segmentation_, 0), "the first " + microseconds(head) + " on device " + std::to_string(device.device));
+      notes_.add(NoteCode::blind_head, 1, step_name(segmentation_, 0),
+                 "the first " + microseconds(head) + " on device " + std::to_string(device.device));
     }
   }
 
@@ -225,8 +244,14 @@ class Auditor {
       if (store_.slices.dur_ns[i] == 0 && (store_.slices.flags[i] & kSliceUnfinished) == 0) ++zero;
       if (store_.slices.kind[i] != SliceKind::overhead) continue;
       const NameClass c = index_.class_of(store_, i);
-      if (c == NameClass::recorder_overhead) { ++recorder_rows; recorder_ns += store_.slices.dur_ns[i]; }
-      if (c == NameClass::command_buffer_full) { ++full_rows; full_ns += store_.slices.dur_ns[i]; }
+      if (c == NameClass::recorder_overhead) {
+        ++recorder_rows;
+        recorder_ns += store_.slices.dur_ns[i];
+      }
+      if (c == NameClass::command_buffer_full) {
+        ++full_rows;
+        full_ns += store_.slices.dur_ns[i];
+      }
     }
     notes_.add(NoteCode::crossing_ranges, audit_.crossing_ranges);
     notes_.add(NoteCode::zero_duration_host, zero);
@@ -271,7 +296,8 @@ class Auditor {
   void check_loader() {
     for (std::uint32_t name = 0; name < index_.name_class.size(); ++name) {
       if (index_.name_class[name] != NameClass::dataloader_next) continue;
-      if (store_.text(StringId(name)).find("_SingleProcess") != std::string_view::npos) continue;  // loads in this process
+      if (store_.text(StringId(name)).find("_SingleProcess") != std::string_view::npos)
+        continue;  // loads in this process
       return notes_.add(NoteCode::dataloader_workers_elsewhere, 1);
     }
   }
@@ -279,9 +305,51 @@ class Auditor {
   // Ranks over gloo in one host, one device: what others run on it is not in this file.
   void check_sharing() {
     const bool several = store_.process.world_size.value_or(1) > 1;
-    if (several && store_.process.backend == "gloo" && audit_.has_device_activity && store_.process.devices.size() == 1) {
+    if (several && store_.process.backend == "gloo" && audit_.has_device_activity &&
+        store_.process.devices.size() == 1) {
       notes_.add(NoteCode::shared_device, 1);
     }
+  }
+
+  // Communication kernels for which neither they nor the op that launched them say what they move.
+  void check_collectives() {
+    std::vector<bool> described_op(store_.slices.size(), false);
+    std::vector<bool> described_kernel(store_.device_events.size(), false);
+    for (std::size_t i = 0; i < store_.collectives.size(); ++i) {
+      if (store_.collectives.in_elements[i] == kNotRecorded) continue;
+      if (store_.collectives.op[i].valid()) described_op[store_.collectives.op[i].value] = true;
+      if (store_.collectives.kernel[i].valid()) described_kernel[store_.collectives.kernel[i].value] = true;
+    }
+    const auto described = [&](std::uint32_t event) {
+      if (described_kernel[event]) return true;
+      for (SliceId s = store_.device_events.launch[event]; s.valid(); s = store_.slices.parent[s.value]) {
+        if (described_op[s.value]) return true;
+      }
+      return false;
+    };
+    std::vector<std::int8_t> communicates(store_.strings.size(), -1);  // by name; -1 = not looked at
+    std::uint64_t missing = 0;
+    for (std::uint32_t i = 0; i < store_.device_events.size(); ++i) {
+      if (store_.device_events.kind[i] != DeviceEventKind::kernel) continue;
+      std::int8_t& known = communicates[store_.device_events.name[i].value];
+      if (known < 0) known = is_communication_kernel(store_.text(store_.device_events.name[i])) ? 1 : 0;
+      if (known == 1 && !described(i)) ++missing;
+    }
+    notes_.add(NoteCode::collective_metadata_missing, missing);
+  }
+
+  // Stream waits on an event that was recorded before the window, or never.
+  void check_stream_waits() {
+    if (store_.device_syncs.empty()) return;
+    std::vector<std::int64_t> correlations = store_.call_details.correlation;
+    std::sort(correlations.begin(), correlations.end());
+    std::uint64_t unresolved = 0;
+    for (std::size_t i = 0; i < store_.device_syncs.size(); ++i) {
+      const std::int64_t record = store_.device_syncs.record_correlation[i];
+      if (record == kNotRecorded || record == 0) continue;
+      if (!std::binary_search(correlations.begin(), correlations.end(), record)) ++unresolved;
+    }
+    notes_.add(NoteCode::sync_unresolved, unresolved);
   }
 
   const TraceStore& store_;
@@ -300,9 +368,14 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 }  // namespace
 
 AnalysisDescriptor describe_audit() {
-  return {"audit", "Audit", "审计", {"event_index", "device_timeline", "step_segmentation"},
-          "What in the recording cannot be trusted, before any conclusion: launches without device records and device records "
-          "without launches, times that cannot be, records that overlap, ranges that cross, steps cut off, what the recorder says "
+  return {"audit",
+          "Audit",
+          "审计",
+          {"event_index", "device_timeline", "step_segmentation"},
+          "What in the recording cannot be trusted, before any conclusion: launches without device records and device "
+          "records "
+          "without launches, times that cannot be, records that overlap, ranges that cross, steps cut off, what the "
+          "recorder says "
           "of itself. Each becomes a note.",
           run};
 }

@@ -59,6 +59,63 @@ void find_main_process(TraceStore& store) {
   }
 }
 
+// No recording of training steps lasts a day: what lasts longer, or starts further from the rest, has no usable time.
+constexpr std::int64_t kDayNs = 86'400'000'000'000;
+
+template <typename Fn>
+void for_each_start(const TraceStore& store, Fn&& fn) {
+  for (const std::int64_t start : store.slices.start_ns) fn(start);
+  for (std::size_t i = 0; i < store.device_events.size(); ++i) {
+    if ((store.device_events.flags[i] & kDeviceNoTiming) == 0) fn(store.device_events.start_ns[i]);
+  }
+}
+
+// Keeps the events and takes their impossible times out of ranges and sums.
+void mark_impossible_times(TraceStore& store) {
+  SliceTable& slices = store.slices;
+  DeviceEventTable& events = store.device_events;
+  std::uint64_t absurd = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (slices.dur_ns[i] <= kDayNs) continue;
+    slices.flags[i] |= kSliceUnfinished;
+    slices.dur_ns[i] = 0;
+    ++absurd;
+  }
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events.dur_ns[i] <= kDayNs || (events.flags[i] & kDeviceNoTiming) != 0) continue;
+    events.flags[i] |= kDeviceNoTiming;
+    ++absurd;
+  }
+  store.notes.add(NoteCode::absurd_duration, absurd);
+
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  for_each_start(store, [&](std::int64_t start) {
+    first = std::min(first, start);
+    last = std::max(last, start);
+  });
+  if (first >= last || last - kDayNs <= first) return;
+  std::vector<std::int64_t> starts;
+  for_each_start(store, [&](std::int64_t start) { starts.push_back(start); });
+  const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
+  std::nth_element(starts.begin(), middle, starts.end());
+  const auto far = [median = *middle](std::int64_t start) {
+    return start > median ? start - kDayNs > median : start + kDayNs < median;
+  };
+  std::uint64_t outside = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (!far(slices.start_ns[i])) continue;
+    slices.flags[i] |= kSliceOutOfRange;
+    ++outside;
+  }
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if ((events.flags[i] & kDeviceNoTiming) != 0 || !far(events.start_ns[i])) continue;
+    events.flags[i] |= kDeviceNoTiming;
+    ++outside;
+  }
+  store.notes.add(NoteCode::out_of_range_time, outside);
+}
+
 Interval find_time_range(const TraceStore& store) {
   std::int64_t start = std::numeric_limits<std::int64_t>::max();
   std::int64_t end = std::numeric_limits<std::int64_t>::min();
@@ -66,7 +123,9 @@ Interval find_time_range(const TraceStore& store) {
     start = std::min(start, from);
     end = std::max(end, from + dur);
   };
-  for (std::size_t i = 0; i < store.slices.size(); ++i) see(store.slices.start_ns[i], store.slices.dur_ns[i]);
+  for (std::size_t i = 0; i < store.slices.size(); ++i) {
+    if ((store.slices.flags[i] & kSliceOutOfRange) == 0) see(store.slices.start_ns[i], store.slices.dur_ns[i]);
+  }
   for (std::size_t i = 0; i < store.device_events.size(); ++i) {
     if ((store.device_events.flags[i] & kDeviceNoTiming) == 0)
       see(store.device_events.start_ns[i], store.device_events.dur_ns[i]);
@@ -106,6 +165,7 @@ Result<TraceStore> finish_store(TraceBuilder::State& state) {
   link_launches(store, state.thread_count);
   name_threads(state);
   find_main_process(store);
+  mark_impossible_times(store);
   store.time_range = find_time_range(store);
   store.input.events_by_category = std::move(state.categories);
   return std::move(store);

@@ -31,6 +31,7 @@ inline constexpr std::uint8_t kSliceUnfinished =
     1;  // no usable duration in the input; open until its parent or the trace ends
 inline constexpr std::uint8_t kSliceCrossing = 2;  // starts inside its parent and ends after it
 inline constexpr std::uint8_t kSliceClamped = 4;   // a frame that the recorder closed at its stop; ends with its parent
+inline constexpr std::uint8_t kSliceOutOfRange = 8;      // starts too far from everything else to be of this recording
 inline constexpr std::uint8_t kDeviceNoTiming = 1;       // the record holds no time: kept out of every range and sum
 inline constexpr std::uint8_t kDeviceSuspiciousEnd = 2;  // runs far into later events of its stream
 
