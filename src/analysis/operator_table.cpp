@@ -173,8 +173,11 @@ class TableBuilder {
     device_of_call_.assign(store_.slices.size(), 0);
     for (std::size_t i = 0; i < store_.device_events.size(); ++i) {
       const SliceId launch = store_.device_events.launch[i];
-      if (launch.valid() && (store_.device_events.flags[i] & kDeviceNoTiming) == 0)
-        device_of_call_[launch.value] += store_.device_events.dur_ns[i];
+      if (!launch.valid() || (store_.device_events.flags[i] & kDeviceNoTiming) != 0) continue;
+      // An op whose stamp is later than its own call's takes the time itself.
+      const SliceId op = store_.enclosing_op(launch);
+      const bool late = op.valid() && op.value > launch.value;
+      device_of_call_[late ? op.value : launch.value] += store_.device_events.dur_ns[i];
     }
   }
 
@@ -200,7 +203,8 @@ class TableBuilder {
     const bool moved_here = node_thread_ != store_.slices.thread[slice];
     if (time == 0 || moved_here) return;
     std::uint32_t range = kNoNode;
-    for (std::uint32_t at = nodes_[node].parent; at != kNoNode; at = nodes_[at].parent) {
+    const bool is_op = store_.slices.kind[slice] == SliceKind::op;
+    for (std::uint32_t at = is_op ? node : nodes_[node].parent; at != kNoNode; at = nodes_[at].parent) {
       const SliceKind kind = store_.slices.kind[nodes_[at].slice];
       if (kind == SliceKind::annotation && range == kNoNode) range = at;
       if (kind != SliceKind::op) continue;
@@ -225,7 +229,7 @@ class TableBuilder {
     for (; other != adopted.end(); ++other) push_node(*other);
     drop_duplicates();
     for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-      if (store_.is_call(SliceId(nodes_[n].slice))) attach_device_time(n);
+      if (device_of_call_[nodes_[n].slice] != 0) attach_device_time(n);
     }
     for (std::uint32_t n = static_cast<std::uint32_t>(nodes_.size()); n-- > 0;) {
       Node& node = nodes_[n];

@@ -29,6 +29,8 @@ constexpr Magic kMagics[] = {
     {"\x7F"
      "ELF",
      "This is a program or library (ELF)."},
+    {"\xFF\xFE", "This is text in UTF-16; a trace is UTF-8."},
+    {"\xFE\xFF", "This is text in UTF-16; a trace is UTF-8."},
     {"\x89HDF", "This is an HDF5 file."},
     {"\x93NUMPY", "This is a NumPy array."},
     {"PAR1", "This is a Parquet file."},
