@@ -113,9 +113,10 @@ class TableBuilder {
 
   OperatorTable build() {
     std::vector<std::uint32_t> adopted = calls_of_no_op();
-    for (std::uint16_t thread = 0; thread < store_.thread_ranges.size(); ++thread) {
-      const bool main = ThreadIndex(thread) == index_.main_thread;
-      build_tree(ThreadIndex(thread), main ? adopted : std::vector<std::uint32_t>{});
+    for (std::size_t t = 0; t < store_.thread_ranges.size(); ++t) {
+      const ThreadIndex thread(static_cast<std::uint16_t>(t));
+      const bool main = thread == index_.main_thread;
+      build_tree(thread, main ? adopted : std::vector<std::uint32_t>{});
       add_rows();
     }
     OperatorTable table;
@@ -153,8 +154,8 @@ class TableBuilder {
       any_external_id_ = store_.is_call(SliceId(i)) && belongs_to_op(i);
     std::vector<std::uint32_t> adopted;
     if (!index_.main_thread.valid()) return adopted;
-    for (std::uint16_t thread = 0; thread < store_.thread_ranges.size(); ++thread) {
-      if (ThreadIndex(thread) == index_.main_thread) continue;
+    for (std::size_t thread = 0; thread < store_.thread_ranges.size(); ++thread) {
+      if (ThreadIndex(static_cast<std::uint16_t>(thread)) == index_.main_thread) continue;
       const auto [first, last] = store_.thread_ranges[thread];
       for (std::uint32_t i = first; i < last; ++i) {
         if (is_node(i) && moves_to_main(i)) adopted.push_back(i);
