@@ -39,14 +39,16 @@ class Rows {
   explicit Rows(std::size_t names) : first_of_name_(names, kNoNode) {}
 
   OperatorRow& row(StringId name, SliceKind kind, std::uint32_t dims) {
-    std::uint32_t* link = &first_of_name_[name.value];
-    if (*link != kNoNode && matches(*link, kind, dims)) return rows_[*link];
-    if (dims != 0 && *link != kNoNode) return row_of_shape(name, kind, dims);
-    while (*link != kNoNode) {
-      if (matches(*link, kind, dims)) return rows_[*link];
-      link = &keys_[*link].next;
+    const std::uint32_t first = first_of_name_[name.value];
+    if (first != kNoNode && matches(first, kind, dims)) return rows_[first];
+    if (dims != 0 && first != kNoNode) return row_of_shape(name, kind, dims);
+    std::uint32_t last = kNoNode;
+    for (std::uint32_t at = first; at != kNoNode; at = keys_[at].next) {
+      if (matches(at, kind, dims)) return rows_[at];
+      last = at;
     }
-    *link = append(name, kind, dims);
+    const std::uint32_t added = append(name, kind, dims);  // keys_ may move: no pointer into it is kept over this
+    (last == kNoNode ? first_of_name_[name.value] : keys_[last].next) = added;
     return rows_.back();
   }
 
