@@ -13,6 +13,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/idle_cause.h"
+#include "analysis/transformation.h"
 #include "trace/trace_store.h"
 
 namespace accel {
@@ -79,6 +80,10 @@ struct Finding {
   std::vector<Location> where;
   Action action;
   Gain gain;
+  // What the action means for the step, as changes to its dependency graph: analysis/transformation.h says how to fill
+  // it. With remedies the engine replaces the rule's own gain by a replay of the undisturbed step, and the plan by
+  // replays of what stands in it so far; empty: the rule's own gain stands.
+  std::vector<Transformation> remedies;
   // What of the step this finding explains, so that findings that share time never promise more than exists; a generic
   // rule takes only what earlier findings left. claimed_ns is its sum, per step, after the engine has capped it.
   Claim claim;
