@@ -14,6 +14,7 @@ constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
 // Parents, depths and flags of the slices [first, last) of one thread, which are sorted.
 struct Nesting {
   SliceTable& slices;
+  const FrameDetailTable& frames;
   std::int64_t recorder_stop_ns;  // kOpen when it is not known
   std::uint64_t clamped = 0;
 
@@ -28,6 +29,7 @@ struct Nesting {
     for (std::uint32_t i = first; i < last; ++i) {
       const std::int64_t start = slices.start_ns[i];
       while (!stack.empty() && stack.back().end_ns <= start) stack.pop_back();
+      if (slices.kind[i] == SliceKind::frame) close_what_is_not_its_caller(i, start);
       const std::int64_t parent_end = stack.empty() ? kOpen : stack.back().end_ns;
       if (!stack.empty()) {
         slices.parent[i] = SliceId(stack.back().id);
@@ -50,6 +52,29 @@ struct Nesting {
         }
       }
       if (end > start) stack.push_back({i, end});
+    }
+  }
+
+  // Frames that never got an end have the recorder's, and then hold all that came after them. A frame that names another
+  // caller further out says that they were over by then.
+  void close_what_is_not_its_caller(std::uint32_t frame, std::int64_t start) {
+    const std::int32_t caller = frames.python_parent_id[slices.detail[frame].value];
+    if (caller == kNotRecorded) return;
+    const auto is_left_open = [&](const Open& open) {
+      return slices.kind[open.id] == SliceKind::frame && open.end_ns >= recorder_stop_ns &&
+             frames.python_id[slices.detail[open.id].value] != caller;
+    };
+    std::size_t kept = stack.size();
+    while (kept > 0 && is_left_open(stack[kept - 1])) --kept;
+    if (kept == 0 || kept == stack.size() || slices.kind[stack[kept - 1].id] != SliceKind::frame ||
+        frames.python_id[slices.detail[stack[kept - 1].id].value] != caller) {
+      return;
+    }
+    for (; stack.size() > kept; stack.pop_back()) {
+      const std::uint32_t open = stack.back().id;
+      if ((slices.flags[open] & kSliceClamped) == 0) ++clamped;
+      slices.flags[open] |= kSliceClamped;
+      slices.dur_ns[open] = start - slices.start_ns[open];
     }
   }
 };
@@ -127,7 +152,7 @@ void finish_slices(TraceBuilder::State& state, std::int64_t base_ns, bool want_f
   const std::int64_t stop = recorder_stop(out);
   std::vector<std::uint64_t> clamped(threads, 0);
   parallel_for(state.thread_count, threads, [&](std::size_t t) {
-    Nesting nesting{out, stop, 0, {}};
+    Nesting nesting{out, store.frame_details, stop, 0, {}};
     nesting.run(store.thread_ranges[t].first, store.thread_ranges[t].second);
     clamped[t] = nesting.clamped;
   });
@@ -135,6 +160,24 @@ void finish_slices(TraceBuilder::State& state, std::int64_t base_ns, bool want_f
   for (const std::uint64_t n : clamped) total += n;
   store.notes.add(NoteCode::unclosed_frames, total);
 }
+
+namespace {
+
+DetailId add_empty_op_detail(StagedOpDetail& details) {
+  const std::size_t row = details.rows++;
+  details.sequence.reserve_rows(details.rows);
+  details.external_id.reserve_rows(details.rows);
+  details.args.reserve_rows(details.rows);
+  details.forward_thread.reserve_rows(details.rows);
+  const OpDetailRow empty;
+  details.sequence[row] = empty.sequence;
+  details.external_id[row] = empty.external_id;
+  details.args[row] = empty.args;
+  details.forward_thread[row] = empty.forward_thread;
+  return DetailId(static_cast<std::uint32_t>(row));
+}
+
+}  // namespace
 
 void pair_begin_ends(TraceBuilder::State& state) {
   std::vector<TraceBatch::BeginEnd> events;
@@ -156,9 +199,9 @@ void pair_begin_ends(TraceBuilder::State& state) {
     staged.start_ns[row] = begin.time_ns;
     staged.dur_ns[row] = dur_ns;
     staged.name[row] = begin.name;
-    staged.detail[row] = DetailId();
+    staged.detail[row] = begin.kind == SliceKind::other ? DetailId() : add_empty_op_detail(state.staged.op_details);
     staged.thread[row] = begin.thread;
-    staged.kind[row] = SliceKind::other;
+    staged.kind[row] = begin.kind;
     staged.flags[row] = flags;
   };
   std::vector<TraceBatch::BeginEnd> open;

@@ -44,11 +44,13 @@ class TraceBatch {
 #undef COLUMN
 #undef TABLE_END
 
-  // Begin and end events ("ph":"B"/"E"): finish() pairs them per thread and makes slices of kind `other`.
+  // Begin and end events ("ph":"B"/"E"): finish() pairs them per thread and makes slices of the begin's kind, which is
+  // op, annotation or other.
   struct BeginEnd {
     std::int64_t time_ns;
     StringId name;
     ThreadIndex thread;
+    SliceKind kind;
     bool begin;
   };
   std::vector<BeginEnd> begin_ends;

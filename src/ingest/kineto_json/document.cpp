@@ -132,7 +132,16 @@ std::size_t Document::walk_events(std::string_view text, std::size_t at, std::ui
       at = outcome.end;
       continue;
     }
-    if (outcome.status == Status::need_more && !final && text.size() - at < kMaxEvent) return at;
+    if (outcome.status == Status::need_more && !final) {
+      if (text.size() - at < kMaxEvent) return at;
+      if (!resyncing_) {
+        // As far as it was read it is sound, only too long: what it holds is its own, not the events of the trace.
+        notes_.add(NoteCode::malformed_event, 1, byte(offset + at), "an event of more than 8 MB was passed over");
+        damaged_(offset + at);
+        start_skipping(Place::events);
+        return at;
+      }
+    }
     if (!resyncing_) {
       resyncing_ = true;
       lost_from_ = offset + at;
@@ -211,10 +220,7 @@ std::size_t Document::read_member(std::string_view text, std::size_t at, std::ui
   const bool container = text[i] == '{' || text[i] == '[';
   const bool too_long = text.size() - at > kMaxMember;
   if ((container && !is_needed(key)) || (too_long && (container || text[i] == '"'))) {
-    place_ = Place::skipping;
-    depth_ = 0;
-    in_string_ = false;
-    escaped_ = false;
+    start_skipping(Place::before_comma);
     return i;
   }
   const ExactReader::Outcome value = reader_.skip_value(text, i, faults);
@@ -253,6 +259,14 @@ std::size_t Document::recover_outside(std::string_view text, std::size_t at, std
   return event;
 }
 
+void Document::start_skipping(Place then) {
+  place_ = Place::skipping;
+  after_skipping_ = then;
+  depth_ = 0;
+  in_string_ = false;
+  escaped_ = false;
+}
+
 std::size_t Document::skip(std::string_view text, std::size_t at) {
   for (; at < text.size(); ++at) {
     const char c = text[at];
@@ -276,7 +290,7 @@ std::size_t Document::skip(std::string_view text, std::size_t at) {
       continue;
     }
     if (!in_string_ && depth_ == 0) {
-      place_ = Place::before_comma;
+      place_ = after_skipping_;
       return at + 1;
     }
   }

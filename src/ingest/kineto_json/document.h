@@ -40,7 +40,7 @@ class Document {
     start,       // nothing but white space yet
     before_key,  // in the outer object
     before_comma,
-    skipping,  // in a value that is not needed, however large
+    skipping,  // in a value that is not needed, or an event too long to read, however large
     events,
     behind,    // the document is over
     ignoring,  // another writer's text
@@ -50,6 +50,7 @@ class Document {
   std::size_t walk_events(std::string_view text, std::size_t at, std::uint64_t offset, bool final, EventSink& sink);
   std::size_t read_member(std::string_view text, std::size_t at, std::uint64_t offset, bool final);
   std::size_t recover_outside(std::string_view text, std::size_t at, std::uint64_t offset, bool final);
+  void start_skipping(Place then);
   std::size_t skip(std::string_view text, std::size_t at);
   bool another_writer(std::string_view skipped, std::uint64_t offset);
 
@@ -70,6 +71,7 @@ class Document {
   std::uint64_t lost_from_ = 0;
   std::uint64_t work_ = 0;  // bytes looked at in vain
   // State of Place::skipping.
+  Place after_skipping_ = Place::before_comma;
   std::uint64_t depth_ = 0;
   bool in_string_ = false;
   bool escaped_ = false;

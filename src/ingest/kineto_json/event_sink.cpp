@@ -313,10 +313,10 @@ void EventSink::add(const RawEvent& event) {
       add_metadata(event);
       return;
     case 'B':
-      add_begin_end(event, true);
+      add_begin_end(event, kind, true);
       return;
     case 'E':
-      add_begin_end(event, false);
+      add_begin_end(event, kind, false);
       return;
     default:
       note(NoteCode::unknown_event_kind, 1, "first: ph " + std::string(ph));
@@ -572,13 +572,16 @@ void EventSink::add_counters(const RawEvent& event) {
   }
 }
 
-void EventSink::add_begin_end(const RawEvent& event, bool begin) {
+void EventSink::add_begin_end(const RawEvent& event, EventClass category, bool begin) {
   std::int64_t time_ns = 0;
   if (!time(event[Key::ts], time_ns)) {
     note(NoteCode::missing_field);
     return;
   }
-  batch_.begin_ends.push_back({time_ns, text(event[Key::name]), thread_of(event), begin});
+  const SliceKind kind = category == EventClass::op           ? SliceKind::op
+                         : category == EventClass::annotation ? SliceKind::annotation
+                                                              : SliceKind::other;
+  batch_.begin_ends.push_back({time_ns, text(event[Key::name]), thread_of(event), kind, begin});
 }
 
 void EventSink::add_metadata(const RawEvent& event) {

@@ -86,7 +86,7 @@ class EventSink {
   void add_collective(const RawEvent& event, SliceId op, DeviceEventId kernel);
   void add_memory_event(const RawEvent& event);
   void add_counters(const RawEvent& event);
-  void add_begin_end(const RawEvent& event, bool begin);
+  void add_begin_end(const RawEvent& event, EventClass category, bool begin);
   void add_metadata(const RawEvent& event);
 
   bool read_times(const RawEvent& event, Times& times);
