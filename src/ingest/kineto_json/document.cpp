@@ -49,6 +49,7 @@ bool Document::truncated() const {
   switch (place_) {
     case Place::start:
     case Place::behind:
+    case Place::lost:
     case Place::ignoring:
       return false;
     case Place::events:
@@ -78,6 +79,7 @@ std::size_t Document::walk(std::string_view text, std::uint64_t offset, bool fin
       const FastReader::Outcome outcome = fast->read(text.substr(at), offset + at, sink);
       fast = nullptr;
       if (outcome.ok) {
+        had_events_ = true;
         at += outcome.end;
         if (outcome.array_ended) events_ended();
         continue;
@@ -192,6 +194,15 @@ std::size_t Document::walk_outside(std::string_view text, std::size_t at, std::u
       }
       return text.size();
     }
+    case Place::lost: {
+      const std::size_t event = ExactReader::find_event(text, at);
+      if (another_writer(text.substr(at, event == kNone ? kNone : event - at), offset + at)) return text.size();
+      if (event != kNone) {
+        place_ = Place::events;
+        return event;
+      }
+      return final ? text.size() : std::max(at, text.size() - std::min(text.size(), kOverlap));
+    }
     case Place::events:
     case Place::ignoring:
       break;
@@ -231,14 +242,15 @@ std::size_t Document::read_member(std::string_view text, std::size_t at, std::ui
   return value.end;
 }
 
-// Something outside the events is no JSON. Before the events, look for them; behind them, nothing is lost.
+// Something outside the events is no JSON. What seemed to be their end may have been that of an array inside a damaged
+// one: events are looked for behind it too.
 std::size_t Document::recover_outside(std::string_view text, std::size_t at, std::uint64_t offset, bool final) {
   if (had_events_) {
-    if (!another_writer(text.substr(at), offset + at)) {
-      notes_.add(NoteCode::malformed_event, 1, byte(offset + at), "the description behind the events is damaged");
-      place_ = Place::ignoring;
-    }
-    return text.size();
+    const std::size_t event = ExactReader::find_event(text, at);
+    if (another_writer(text.substr(at, event == kNone ? kNone : event - at), offset + at)) return text.size();
+    notes_.add(NoteCode::malformed_event, 1, byte(offset + at), "the description behind the events is damaged");
+    place_ = Place::lost;
+    return at;
   }
   const std::size_t array = text.find("\"traceEvents\"", at);
   const std::size_t event = array == kNone ? ExactReader::find_event(text, at) : kNone;

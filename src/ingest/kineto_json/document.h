@@ -43,6 +43,7 @@ class Document {
     skipping,  // in a value that is not needed, or an event too long to read, however large
     events,
     behind,    // the document is over
+    lost,      // in a damaged description, looking for events
     ignoring,  // another writer's text
   };
 
