@@ -1,0 +1,414 @@
+#include "analysis/call_tree/call_tree.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "analysis/analysis.h"
+#include "analysis/call_tree/frame_name.h"
+#include "analysis/event_index.h"
+#include "analysis/step_segmentation.h"
+
+namespace accel {
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffffU;
+
+// The complete steps as one set of host times: how much of [.., t) lies in them.
+class StepTimes {
+ public:
+  explicit StepTimes(const StepSegmentation& segmentation) {
+    for (const auto& window : segmentation.host_windows()) windows_.push_back(window.time);
+    std::sort(windows_.begin(), windows_.end(),
+              [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+    std::int64_t end = windows_.empty() ? 0 : windows_.front().start_ns;
+    for (Interval& window : windows_) {
+      window.start_ns = std::max(window.start_ns, end);
+      window.end_ns = std::max(window.end_ns, window.start_ns);
+      end = window.end_ns;
+      before_.push_back(total_);
+      total_ += window.length_ns();
+    }
+  }
+
+  std::int64_t total() const { return total_; }
+  // Successive calls are mostly about the same step.
+  std::int64_t until(std::int64_t time_ns) {
+    if (windows_.empty()) return 0;
+    find(time_ns);
+    const Interval& window = windows_[at_];
+    return before_[at_] + std::clamp<std::int64_t>(time_ns - window.start_ns, 0, window.length_ns());
+  }
+  bool holds(std::int64_t time_ns) {
+    if (windows_.empty()) return false;
+    find(time_ns);
+    return time_ns >= windows_[at_].start_ns && time_ns < windows_[at_].end_ns;
+  }
+
+ private:
+  // The last window that starts at or before the time, else the first.
+  void find(std::int64_t time_ns) {
+    const bool fits =
+        windows_[at_].start_ns <= time_ns && (at_ + 1 == windows_.size() || time_ns < windows_[at_ + 1].start_ns);
+    if (fits) return;
+    const auto next = std::upper_bound(windows_.begin(), windows_.end(), time_ns,
+                                       [](std::int64_t t, const Interval& window) { return t < window.start_ns; });
+    at_ = next == windows_.begin() ? 0 : static_cast<std::size_t>(next - windows_.begin()) - 1;
+  }
+
+  std::vector<Interval> windows_;
+  std::vector<std::int64_t> before_;
+  std::int64_t total_ = 0;
+  std::size_t at_ = 0;
+};
+
+CallKind kind_of(SliceKind kind) {
+  switch (kind) {
+    case SliceKind::op:
+      return CallKind::op;
+    case SliceKind::annotation:
+      return CallKind::annotation;
+    case SliceKind::frame:
+      return CallKind::frame;
+    case SliceKind::runtime_call:
+    case SliceKind::driver_call:
+      return CallKind::call;
+    case SliceKind::overhead:
+    case SliceKind::other:
+      break;
+  }
+  return CallKind::overhead;
+}
+
+CallKind kind_of(DeviceEventKind kind) {
+  switch (kind) {
+    case DeviceEventKind::memcpy:
+      return CallKind::copy;
+    case DeviceEventKind::memset:
+      return CallKind::set;
+    case DeviceEventKind::kernel:
+      break;
+  }
+  return CallKind::kernel;
+}
+
+class TreeBuilder {
+ public:
+  TreeBuilder(const TraceStore& store, const AnalysisResults& results)
+      : store_(store),
+        index_(*results.event_index),
+        segmentation_(*results.step_segmentation),
+        times_(segmentation_),
+        entry_of_name_(store.strings.size(), kNone),
+        node_of_slice_(store.slices.size(), kNone) {}
+
+  CallTree build() {
+    if (times_.total() <= 0) return {};
+    tree_.steps = segmentation_.complete_count;
+    tree_.nodes.push_back({});
+    tree_.names.emplace_back();
+    if (index_.main_thread.valid()) add_thread(index_.main_thread);
+    for (std::size_t t = 0; t < store_.thread_ranges.size(); ++t) {
+      const ThreadIndex thread(static_cast<std::uint16_t>(t));
+      if (thread != index_.main_thread) add_thread(thread);
+    }
+    add_device_events();
+    // Children come after their parents.
+    for (std::size_t i = tree_.nodes.size(); i-- > 1;) {
+      CallNode& node = tree_.nodes[i];
+      node.device_total_ns += node.device_self_ns;
+      tree_.nodes[node.parent].device_total_ns += node.device_total_ns;
+    }
+    thin();
+    return std::move(tree_);
+  }
+
+ private:
+  struct Open {
+    std::uint32_t slice;
+    std::uint32_t node;
+    std::int64_t end_ns;  // within all enclosing slices
+  };
+  // What the tree needs to know of a name, looked up once.
+  struct NameEntry {
+    std::uint32_t name;
+    bool module = false;
+    bool library = false;
+  };
+
+  const NameEntry& entry(StringId id, SliceKind kind) {
+    std::uint32_t& at = entry_of_name_[id.value];
+    if (at == kNone) {
+      at = static_cast<std::uint32_t>(entries_.size());
+      const std::string_view text = store_.text(id);
+      NameEntry entry{};
+      entry.module = kind == SliceKind::frame && is_module_frame(text);
+      entry.library = kind == SliceKind::frame && is_library_frame_name(text);
+      entry.name = add_name(kind == SliceKind::frame ? frame_without_address(text) : std::string(text));
+      entries_.push_back(entry);
+    }
+    return entries_[at];
+  }
+
+  std::uint32_t add_name(std::string text) {
+    const auto [at, is_new] = name_index_.try_emplace(std::move(text), static_cast<std::uint32_t>(tree_.names.size()));
+    if (is_new) tree_.names.push_back(at->first);
+    return at->second;
+  }
+
+  std::uint32_t child(std::uint32_t parent, std::uint32_t name, CallKind kind, std::uint8_t flags) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(parent) << 36) | (static_cast<std::uint64_t>(name) << 4) |
+                              static_cast<std::uint64_t>(kind);
+    const auto [at, is_new] = children_.try_emplace(key, static_cast<std::uint32_t>(tree_.nodes.size()));
+    if (is_new) {
+      CallNode node;
+      node.parent = parent;
+      node.name = name;
+      node.kind = kind;
+      node.flags = flags;
+      tree_.nodes.push_back(node);
+    }
+    return at->second;
+  }
+
+  std::string thread_name(ThreadIndex thread) const {
+    const StringId name = store_.threads.name[thread.value];
+    if (name.valid() && !store_.text(name).empty()) return std::string(store_.text(name));
+    const StringId text = store_.threads.tid_text[thread.value];
+    if (text.valid()) return "thread " + std::string(store_.text(text));
+    return "thread " + std::to_string(store_.threads.tid[thread.value]);
+  }
+
+  void add_thread(ThreadIndex thread) {
+    const auto [first, last] = store_.thread_ranges[thread.value];
+    if (first == last) return;
+    const bool main = thread == index_.main_thread;
+    std::uint32_t top = kNone;
+    if (main) {
+      top = child(0, add_name(thread_name(thread)), CallKind::thread, kNodeMainThread);
+      add_host(top, times_.total(), kNone);
+      tree_.nodes[top].count = 1;
+    }
+    open_.clear();
+    for (std::uint32_t i = first; i < last; ++i) {
+      const SliceId parent = store_.slices.parent[i];
+      while (!open_.empty() && (!parent.valid() || open_.back().slice != parent.value)) open_.pop_back();
+      std::int64_t end = store_.slice_end_ns(SliceId(i));
+      if (!open_.empty()) end = std::min(end, open_.back().end_ns);
+      const std::int64_t start = store_.slices.start_ns[i];
+      const bool starts_inside = times_.holds(start);
+      const std::int64_t from = times_.until(start);
+      const std::int64_t time = std::max<std::int64_t>(0, times_.until(end) - from);
+      if (time == 0 && !starts_inside) {
+        open_.push_back({i, open_.empty() ? top : open_.back().node, end});
+        continue;
+      }
+      if (top == kNone) {
+        top = child(0, add_name(thread_name(thread)), CallKind::thread, 0);
+        tree_.nodes[top].count = 1;
+      }
+      add_slice(i, top, end, time, starts_inside, main);
+    }
+  }
+
+  void add_slice(std::uint32_t i, std::uint32_t top, std::int64_t end, std::int64_t time, bool starts_inside,
+                 bool main) {
+    const std::uint32_t above = open_.empty() || open_.back().node == kNone ? top : open_.back().node;
+    const SliceKind kind = store_.slices.kind[i];
+    // The mark of a step is what the root stands for.
+    if (kind == SliceKind::annotation && index_.class_of(store_, i) == NameClass::profiler_step) {
+      open_.push_back({i, above, end});
+      return;
+    }
+    const NameEntry& name = entry(store_.slices.name[i], kind);
+    std::uint8_t flags = name.library ? kNodeFolded : 0;
+    if (index_.blocks(store_, i)) flags |= kNodeWaits;
+    const std::uint32_t node = child(above, name.name, name.module ? CallKind::module : kind_of(kind), flags);
+    tree_.nodes[node].flags |= flags;
+    tree_.nodes[node].count += starts_inside ? 1 : 0;
+    // Threads other than the main one consist of what they did.
+    if (above == top && !main) {
+      tree_.nodes[top].host_total_ns += time;
+      tree_.nodes[0].host_total_ns += time;
+      add_host(node, time, kNone, false);
+    } else {
+      add_host(node, time, above, false);
+    }
+    node_of_slice_[i] = node;
+    open_.push_back({i, node, end});
+  }
+
+  void add_host(std::uint32_t node, std::int64_t time, std::uint32_t out_of, bool to_root = true) {
+    tree_.nodes[node].host_total_ns += time;
+    tree_.nodes[node].host_self_ns += time;
+    if (out_of != kNone) tree_.nodes[out_of].host_self_ns -= time;
+    if (to_root) tree_.nodes[0].host_total_ns += time;
+  }
+
+  void add_device_events() {
+    const DeviceEventTable& events = store_.device_events;
+    for (std::size_t e = 0; e < events.size(); ++e) {
+      if ((events.flags[e] & kDeviceNoTiming) != 0) continue;
+      const std::int32_t step = segmentation_.step_of_device_event[e];
+      const SliceId launch = events.launch[e];
+      const bool counts = step >= 0 && segmentation_.steps[static_cast<std::size_t>(step)].complete;
+      if (!counts) {
+        tree_.device_other_ns += events.dur_ns[e];
+        continue;
+      }
+      std::uint32_t above = launch.valid() ? node_of_slice_[launch.value] : kNone;
+      if (above == kNone) above = child(0, add_name("device work without a launch"), CallKind::thread, 0);
+      const std::uint32_t node = child(above, device_name(events.name[e]), kind_of(events.kind[e]), 0);
+      ++tree_.nodes[node].count;
+      tree_.nodes[node].device_self_ns += events.dur_ns[e];
+    }
+  }
+
+  std::uint32_t device_name(StringId id) {
+    if (device_names_.empty()) device_names_.assign(store_.strings.size(), kNone);
+    std::uint32_t& at = device_names_[id.value];
+    if (at == kNone) at = add_name(std::string(store_.text(id)));
+    return at;
+  }
+
+  // Nodes by importance: the larger of their shares of host and of device time. A parent never has less than its child
+  // and comes before it, so what is kept is a tree.
+  void thin() {
+    std::vector<CallNode>& nodes = tree_.nodes;
+    if (nodes.size() > kCallTreeNodes) {
+      const double host = static_cast<double>(std::max<std::int64_t>(1, nodes[0].host_total_ns));
+      const double device = static_cast<double>(std::max<std::int64_t>(1, nodes[0].device_total_ns));
+      std::vector<double> weight(nodes.size());
+      for (std::size_t i = 0; i < nodes.size(); ++i)
+        weight[i] = std::max(static_cast<double>(nodes[i].host_total_ns) / host,
+                             static_cast<double>(nodes[i].device_total_ns) / device);
+      for (std::size_t i = nodes.size(); i-- > 1;)
+        weight[nodes[i].parent] = std::max(weight[nodes[i].parent], weight[i]);
+      std::vector<std::uint32_t> order(nodes.size());
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+      std::nth_element(
+          order.begin(), order.begin() + kCallTreeNodes, order.end(),
+          [&](std::uint32_t a, std::uint32_t b) { return weight[a] != weight[b] ? weight[a] > weight[b] : a < b; });
+      std::vector<std::uint8_t> kept(nodes.size(), 0);
+      for (std::size_t i = 0; i < kCallTreeNodes; ++i) kept[order[i]] = 1;
+      keep(kept);
+    }
+    drop_unused_names();
+  }
+
+  void keep(const std::vector<std::uint8_t>& kept) {
+    std::vector<CallNode> all = std::move(tree_.nodes);
+    tree_.nodes.clear();
+    std::vector<std::uint32_t> place(all.size(), kNone);
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      if (!kept[i]) continue;
+      place[i] = static_cast<std::uint32_t>(tree_.nodes.size());
+      CallNode node = all[i];
+      node.parent = place[node.parent];
+      if (i == 0) node.parent = 0;
+      tree_.nodes.push_back(node);
+    }
+    std::vector<std::uint32_t> rest_of(all.size(), kNone);
+    const std::uint32_t rest_name = add_name("other");
+    for (std::uint32_t i = 1; i < all.size(); ++i) {
+      if (kept[i]) continue;
+      ++tree_.nodes_summed;
+      if (!kept[all[i].parent]) continue;  // within the totals of the one above
+      std::uint32_t& rest = rest_of[all[i].parent];
+      if (rest == kNone) {
+        rest = static_cast<std::uint32_t>(tree_.nodes.size());
+        CallNode node;
+        node.parent = place[all[i].parent];
+        node.name = rest_name;
+        node.kind = CallKind::rest;
+        tree_.nodes.push_back(node);
+      }
+      CallNode& node = tree_.nodes[rest];
+      ++node.count;
+      node.host_total_ns += all[i].host_total_ns;
+      node.host_self_ns += all[i].host_total_ns;
+      node.device_total_ns += all[i].device_total_ns;
+      node.device_self_ns += all[i].device_total_ns;
+    }
+  }
+
+  void drop_unused_names() {
+    std::vector<std::uint32_t> place(tree_.names.size(), kNone);
+    std::vector<std::string> used;
+    for (CallNode& node : tree_.nodes) {
+      if (place[node.name] == kNone) {
+        place[node.name] = static_cast<std::uint32_t>(used.size());
+        used.push_back(std::move(tree_.names[node.name]));
+      }
+      node.name = place[node.name];
+    }
+    tree_.names = std::move(used);
+  }
+
+  const TraceStore& store_;
+  const EventIndex& index_;
+  const StepSegmentation& segmentation_;
+  StepTimes times_;
+  CallTree tree_;
+  std::vector<std::uint32_t> entry_of_name_;  // by StringId
+  std::vector<NameEntry> entries_;
+  std::vector<std::uint32_t> device_names_;  // by StringId
+  std::unordered_map<std::string, std::uint32_t> name_index_;
+  std::unordered_map<std::uint64_t, std::uint32_t> children_;
+  std::vector<std::uint32_t> node_of_slice_;
+  std::vector<Open> open_;
+};
+
+Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {
+  results.call_tree = std::make_shared<CallTree>(TreeBuilder(store, results).build());
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(CallKind kind) {
+  switch (kind) {
+    case CallKind::root:
+      return "root";
+    case CallKind::thread:
+      return "thread";
+    case CallKind::annotation:
+      return "annotation";
+    case CallKind::module:
+      return "module";
+    case CallKind::frame:
+      return "frame";
+    case CallKind::op:
+      return "op";
+    case CallKind::call:
+      return "call";
+    case CallKind::kernel:
+      return "kernel";
+    case CallKind::copy:
+      return "copy";
+    case CallKind::set:
+      return "set";
+    case CallKind::overhead:
+      return "overhead";
+    case CallKind::rest:
+      break;
+  }
+  return "rest";
+}
+
+AnalysisDescriptor describe_call_tree() {
+  return {
+      "call_tree",
+      "Call tree",
+      "调用树",
+      {"event_index", "step_segmentation"},
+      "Annotation, module, Python frame, op, call, kernel: equal paths of the complete steps are one node, with the "
+      "number of calls, self and total host time (clipped to the steps) and self and total device time (the sum of "
+      "the durations of what the steps launched). The main thread's total is the steps' host time; what no record "
+      "covers is its self time. Frames of libraries, imports and generated code are marked as folded. At most 6000 "
+      "nodes stay, those with the largest share of host or of device time; below each the others are one node "
+      "\"other\".",
+      run};
+}
+
+}  // namespace accel
