@@ -88,16 +88,6 @@ Evidence evidence_entry(const accel::Evidence& evidence) {
   return entry;
 }
 
-Location location_entry(const accel::Location& location) {
-  return {valid_utf8(location.kind),
-          valid_utf8(location.name),
-          text_or_null(location.file),
-          location.line,
-          location.rank,
-          text_or_null(location.host),
-          location.device};
-}
-
 // A step of no length and a speedup from nothing mean "not estimated".
 Number speedup(const Number& before_ms, const Number& after_ms) {
   if (!before_ms || !after_ms || *after_ms <= 0) return std::nullopt;
@@ -181,6 +171,8 @@ void name_empty_lists(Document& document) {
   };
   name(document.step_time.outliers.empty(), "step_time.outliers", "this version does not look for them");
   name(document.step_time.change_points.empty(), "step_time.change_points", "this version does not look for them");
+  name(document.memory.devices.empty(), "memory.devices",
+       "the recording holds no events of the allocator; record with profile_memory=True");
   name(document.communication.collectives.empty(), "communication.collectives",
        "one rank alone cannot tell waiting from transfer");
   name(document.communication.groups.empty(), "communication.groups",
@@ -189,6 +181,16 @@ void name_empty_lists(Document& document) {
 }
 
 }  // namespace
+
+Location location_entry(const accel::Location& location) {
+  return {valid_utf8(location.kind),
+          valid_utf8(location.name),
+          text_or_null(location.file),
+          location.line,
+          location.rank,
+          text_or_null(location.host),
+          location.device};
+}
 
 Document build_document(const TraceStore& store, const AnalysisResults& results, const Diagnosis& diagnosis,
                         const BuildOptions& options) {
@@ -203,11 +205,12 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_findings(build);
   build_operators(build);
   build_kernels(build);
+  build_memory(build);
   build_notes(build);
   build.reasons["utilisation"] = "needs hardware counters, which this kind of capture does not hold";
   build.reasons["throughput"] = "the input does not state the batch size";
   build.reasons["replay"] = "this version does not replay the step";
-  for (const char* section : {"memory", "critical_path", "what_if", "topology"})
+  for (const char* section : {"critical_path", "what_if", "topology"})
     build.reasons[section] = "this version does not compute it";
   build.reasons["compare"] = "one run only";
   build.document.not_measured = explain_unmeasured(build.document, build.reasons);

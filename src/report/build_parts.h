@@ -55,6 +55,9 @@ void build_breakdown(Build& build);
 void build_distortion(Build& build);
 void build_operators(Build& build);
 void build_kernels(Build& build);
+void build_memory(Build& build);
+
+Location location_entry(const accel::Location& location);
 
 // Milliseconds and microseconds to the nanosecond, so that the printed decimals are exact.
 inline double ms_of(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }

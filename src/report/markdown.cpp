@@ -24,6 +24,7 @@ class Page {
     health();
     plan();
     findings();
+    memory();
     kernels();
     operators();
     notes();
@@ -59,6 +60,7 @@ class Page {
   void findings();
   void finding(const Finding& finding, std::size_t number);
   void code_block(const std::string& code);
+  void memory();
   void kernels();
   void operators();
   void notes();
@@ -169,6 +171,17 @@ void Page::findings() {
   const bool concluded = !(document_.verdict.bound_by == "unknown");
   if (document_.findings.empty()) line(say(concluded ? Label::nothing_found : Label::no_conclusion));
   for (std::size_t i = 0; i < document_.findings.size(); ++i) finding(document_.findings[i], i + 1);
+}
+
+void Page::memory() {
+  bool begun = false;
+  for (const MemoryDevice& device : document_.memory.devices) {
+    const std::string text = memory_text(device, language_);
+    if (text.empty()) continue;
+    if (!begun) heading(say(Label::memory));
+    begun = true;
+    line("- " + markdown_text(text));
+  }
 }
 
 void Page::kernels() {

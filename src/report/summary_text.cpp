@@ -308,6 +308,38 @@ std::string input_text(const Document& document) {
   return text;
 }
 
+std::string memory_text(const MemoryDevice& device, Language language) {
+  if (!device.peak) return "";
+  const bool chinese = language == Language::chinese;
+  const MemoryPeak& peak = *device.peak;
+  const auto bytes = [](std::int64_t value) { return bytes_text(static_cast<double>(value)); };
+  std::string text = fmt::format(fmt::runtime(chinese ? "设备 {}：峰值占用 {}" : "device {}: peak {} in use"),
+                                 device.device, bytes(peak.allocated_bytes));
+  std::string beside;
+  if (peak.reserved_bytes)
+    beside = fmt::format(fmt::runtime(chinese ? "已向驱动申请 {}" : "{} reserved"), bytes(*peak.reserved_bytes));
+  if (device.total_bytes) {
+    beside += fmt::format(fmt::runtime(chinese ? "{}显存共 {}" : "{}of {}"),
+                          beside.empty() ? ""
+                          : chinese      ? "，"
+                                         : " ",
+                          bytes(*device.total_bytes));
+  }
+  if (!beside.empty()) text += chinese ? "（" + beside + "）" : " (" + beside + ")";
+  if (peak.step) text += fmt::format(fmt::runtime(chinese ? "，第 {} 步" : ", step {}"), *peak.step);
+  if (peak.where) text += (chinese ? "，" : ", ") + location_text(*peak.where);
+  if (!peak.categories) return text;
+  std::vector<std::pair<std::int64_t, std::string>> parts;
+  MemoryCategories::fields(*peak.categories, [&](std::string_view name, const MemoryCategory& part, std::string_view) {
+    if (part.bytes > 0)
+      parts.emplace_back(part.bytes, fmt::format("{} {}", label_named(name, language), bytes(part.bytes)));
+  });
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string list;
+  for (const auto& [size, part] : parts) list += (list.empty() ? "" : chinese ? "，" : ", ") + part;
+  return text + (chinese ? "；" : "; ") + list;
+}
+
 PartTable part_table(const Document& document, Language language) {
   PartTable table;
   if (!document.time_breakdown || !document.time_breakdown_undisturbed) return table;

@@ -30,6 +30,8 @@ std::string plan_text(const PlanStep& step, const Document& document, Language l
 // The shares that meet their bounds, or those that do not: kernels 12 % (at least 85 %), ... Empty when there are none.
 std::string health_text(const Document& document, bool ok, Language language);
 std::string input_text(const Document& document);
+// The peak of a device's memory and what was alive at it, in one line. Empty when it was not measured.
+std::string memory_text(const MemoryDevice& device, Language language);
 
 // The rows of "where the time goes": parts of a step, then the causes of its idle time (indented), in both forms.
 // Printed figures of the parts add up to the whole, and those of the causes to the idle row.

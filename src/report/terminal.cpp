@@ -47,6 +47,7 @@ class Page {
     header();
     where_time_goes();
     health();
+    memory();
     plan();
     findings();
     notes();
@@ -82,6 +83,7 @@ class Page {
   void header();
   void where_time_goes();
   void health();
+  void memory();
   void plan();
   void findings();
   void finding(const Finding& finding, std::size_t number);
@@ -176,6 +178,17 @@ void Page::health() {
   };
   group(Label::not_ok, kRed, bad);
   group(Label::ok, kGreen, good);
+}
+
+void Page::memory() {
+  bool begun = false;
+  for (const MemoryDevice& device : document_.memory.devices) {
+    const std::string text = memory_text(device, options_.language);
+    if (text.empty()) continue;
+    if (!begun) heading(say(Label::memory));
+    begun = true;
+    paragraph("  ", text);
+  }
 }
 
 void Page::plan() {

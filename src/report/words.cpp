@@ -1,5 +1,6 @@
 #include "report/words.h"
 
+#include "analysis/memory_timeline.h"
 #include "analysis/step_segmentation.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/rule.h"
@@ -72,6 +73,16 @@ const Words& note_codes() {
 
 const Words& note_severities() {
   static const Words words = words_up_to(NoteSeverity::error);
+  return words;
+}
+
+const Words& memory_categories() {
+  static const Words words = words_up_to(accel::MemoryCategory::unknown);
+  return words;
+}
+
+const Words& memory_bases() {
+  static const Words words = words_up_to(MemoryBasis::rest);
   return words;
 }
 

@@ -32,5 +32,7 @@ const Words& finding_severities();
 const Words& rule_ids();
 const Words& note_codes();
 const Words& note_severities();
+const Words& memory_categories();
+const Words& memory_bases();
 
 }  // namespace accel::report
