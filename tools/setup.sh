@@ -27,6 +27,11 @@ fi
 missing=
 for section in $sections; do
   for package in $(awk -v s="$section" -v c="$column" '$1 == s { print $c }' tools/packages.txt); do
+    program=${package%%=*}
+    if [ "$program" != "$package" ]; then
+      package=${package#*=}
+      ! command -v "$program" >/dev/null 2>&1 || continue
+    fi
     status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$status" = installed ] || missing="$missing $package"
   done

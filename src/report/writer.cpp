@@ -18,6 +18,10 @@ std::span<const WriterDescriptor> writers() {
 }
 #undef FRAMEWORK
 
+bool is_available(const WriterDescriptor& writer) {
+  return writer.unavailable == nullptr || writer.unavailable().empty();
+}
+
 const WriterDescriptor* find_writer(std::string_view name) {
   for (const WriterDescriptor& writer : writers()) {
     if (writer.id == name || (!writer.alias.empty() && writer.alias == name)) return &writer;

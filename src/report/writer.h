@@ -13,11 +13,14 @@
 
 namespace accel::report {
 
+struct Views;
+
 struct WriterOptions {
   Language language = Language::english;
   bool colour = false;             // terminal: escape sequences allowed
   std::size_t columns = 100;       // terminal: width
   std::vector<std::string> files;  // terminal: where the report stands, to be named at the end
+  const Views* views = nullptr;    // html: what the page shows beyond the Document; null: nothing
 };
 
 struct WriterDescriptor {
@@ -27,10 +30,13 @@ struct WriterDescriptor {
   std::string_view alias;      // short name for --format; may be empty
   std::string_view file_name;  // in the output folder; empty: goes to standard output
   std::string (*write)(const Document& document, const WriterOptions& options);
+  // Why this program cannot write it; empty or no function: it can.
+  std::string_view (*unavailable)() = nullptr;
 };
 
 // All writers, in the order of catalog.def.
 std::span<const WriterDescriptor> writers();
+bool is_available(const WriterDescriptor& writer);
 // By id or alias; null when there is none.
 const WriterDescriptor* find_writer(std::string_view name);
 

@@ -72,7 +72,7 @@ def test_the_report_is_the_same_from_run_to_run(command, tmp_path):
     trace = GOLDEN[0]
     for name in ("a", "b"):
         analyze(command, trace, tmp_path / name)
-    for file in ("report.json", "report.md"):
+    for file in ("report.html", "report.json", "report.md"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 

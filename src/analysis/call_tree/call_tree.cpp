@@ -1,8 +1,8 @@
 #include "analysis/call_tree/call_tree.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analysis/analysis.h"
 #include "analysis/call_tree/frame_name.h"
@@ -38,6 +38,10 @@ class StepTimes {
     find(time_ns);
     const Interval& window = windows_[at_];
     return before_[at_] + std::clamp<std::int64_t>(time_ns - window.start_ns, 0, window.length_ns());
+  }
+  std::int64_t between(std::int64_t from_ns, std::int64_t to_ns) {
+    const std::int64_t from = until(from_ns);
+    return until(to_ns) - from;
   }
   bool holds(std::int64_t time_ns) {
     if (windows_.empty()) return false;
@@ -127,7 +131,9 @@ class TreeBuilder {
   struct Open {
     std::uint32_t slice;
     std::uint32_t node;
-    std::int64_t end_ns;  // within all enclosing slices
+    std::int64_t start_ns;
+    std::int64_t end_ns;
+    bool counted = false;  // has a time of its own in `node`
   };
   // What the tree needs to know of a name, looked up once.
   struct NameEntry {
@@ -190,52 +196,97 @@ class TreeBuilder {
       tree_.nodes[top].count = 1;
     }
     open_.clear();
+    early_.clear();
     for (std::uint32_t i = first; i < last; ++i) {
+      if (!early_.empty() && early_.count(i) != 0) continue;
+      // The store says that this one belongs to an op whose stamp is a little later than its own.
       const SliceId parent = store_.slices.parent[i];
-      while (!open_.empty() && (!parent.valid() || open_.back().slice != parent.value)) open_.pop_back();
-      std::int64_t end = store_.slice_end_ns(SliceId(i));
-      if (!open_.empty()) end = std::min(end, open_.back().end_ns);
-      const std::int64_t start = store_.slices.start_ns[i];
-      const bool starts_inside = times_.holds(start);
-      const std::int64_t from = times_.until(start);
-      const std::int64_t time = std::max<std::int64_t>(0, times_.until(end) - from);
-      if (time == 0 && !starts_inside) {
-        open_.push_back({i, open_.empty() ? top : open_.back().node, end});
-        continue;
-      }
-      if (top == kNone) {
-        top = child(0, add_name(thread_name(thread)), CallKind::thread, 0);
-        tree_.nodes[top].count = 1;
-      }
-      add_slice(i, top, end, time, starts_inside, main);
+      if (parent.valid() && parent.value > i && early_.insert(parent.value).second)
+        place(parent.value, thread, top, main);
+      place(i, thread, top, main);
     }
   }
 
-  void add_slice(std::uint32_t i, std::uint32_t top, std::int64_t end, std::int64_t time, bool starts_inside,
-                 bool main) {
-    const std::uint32_t above = open_.empty() || open_.back().node == kNone ? top : open_.back().node;
+  void place(std::uint32_t i, ThreadIndex thread, std::uint32_t& top, bool main) {
+    const SliceId parent = store_.slices.parent[i];
+    std::int64_t start = store_.slices.start_ns[i];
+    const std::int64_t end = store_.slice_end_ns(SliceId(i));
+    while (!open_.empty()) {
+      const Open& last = open_.back();
+      const bool stays =
+          parent.valid() && (last.slice == parent.value || (last.slice < parent.value && last.end_ns > start));
+      if (stays) break;
+      open_.pop_back();
+    }
+    if (!open_.empty()) start = std::max(start, open_.back().start_ns);
+    close_crossed(start, end);
+    const bool starts_inside = times_.holds(start);
+    const std::int64_t time = std::max<std::int64_t>(0, times_.between(start, end));
+    if (time == 0 && !starts_inside) {
+      open_.push_back({i, above(top), start, end});
+      return;
+    }
+    if (top == kNone) {
+      top = child(0, add_name(thread_name(thread)), CallKind::thread, 0);
+      tree_.nodes[top].count = 1;
+    }
+    add_slice(i, top, start, end, time, starts_inside, main);
+  }
+
+  std::uint32_t above(std::uint32_t top) const {
+    return open_.empty() || open_.back().node == kNone ? top : open_.back().node;
+  }
+
+  // A range that begins inside a frame and ends after it (the frame entered it): the frame's time ends where the range
+  // begins, and the range belongs to what encloses both. Time is counted once.
+  void close_crossed(std::int64_t start, std::int64_t end) {
+    std::int64_t lost = 0;
+    std::uint32_t outermost = kNone;
+    while (!open_.empty() && open_.back().end_ns < end) {
+      const Open crossed = open_.back();
+      open_.pop_back();
+      if (!crossed.counted) continue;
+      const std::int64_t own = std::max<std::int64_t>(0, times_.between(start, crossed.end_ns));
+      tree_.nodes[crossed.node].host_total_ns -= own;
+      tree_.nodes[crossed.node].host_self_ns -= own - lost;
+      outermost = crossed.node;
+      lost = own;
+    }
+    if (outermost == kNone || lost == 0) return;
+    CallNode& around = tree_.nodes[tree_.nodes[outermost].parent];
+    if (around.kind == CallKind::thread && (around.flags & kNodeMainThread) == 0) {
+      around.host_total_ns -= lost;
+      tree_.nodes[0].host_total_ns -= lost;
+    } else {
+      around.host_self_ns += lost;
+    }
+  }
+
+  void add_slice(std::uint32_t i, std::uint32_t top, std::int64_t start, std::int64_t end, std::int64_t time,
+                 bool starts_inside, bool main) {
+    const std::uint32_t around = above(top);
     const SliceKind kind = store_.slices.kind[i];
     // The mark of a step is what the root stands for.
     if (kind == SliceKind::annotation && index_.class_of(store_, i) == NameClass::profiler_step) {
-      open_.push_back({i, above, end});
+      open_.push_back({i, around, start, end, false});
       return;
     }
     const NameEntry& name = entry(store_.slices.name[i], kind);
     std::uint8_t flags = name.library ? kNodeFolded : 0;
     if (index_.blocks(store_, i)) flags |= kNodeWaits;
-    const std::uint32_t node = child(above, name.name, name.module ? CallKind::module : kind_of(kind), flags);
+    const std::uint32_t node = child(around, name.name, name.module ? CallKind::module : kind_of(kind), flags);
     tree_.nodes[node].flags |= flags;
     tree_.nodes[node].count += starts_inside ? 1 : 0;
     // Threads other than the main one consist of what they did.
-    if (above == top && !main) {
+    if (around == top && !main) {
       tree_.nodes[top].host_total_ns += time;
       tree_.nodes[0].host_total_ns += time;
       add_host(node, time, kNone, false);
     } else {
-      add_host(node, time, above, false);
+      add_host(node, time, around, false);
     }
     node_of_slice_[i] = node;
-    open_.push_back({i, node, end});
+    open_.push_back({i, node, start, end, true});
   }
 
   void add_host(std::uint32_t node, std::int64_t time, std::uint32_t out_of, bool to_root = true) {
@@ -357,6 +408,7 @@ class TreeBuilder {
   std::unordered_map<std::uint64_t, std::uint32_t> children_;
   std::vector<std::uint32_t> node_of_slice_;
   std::vector<Open> open_;
+  std::unordered_set<std::uint32_t> early_;  // slices that were placed before their turn
 };
 
 Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {

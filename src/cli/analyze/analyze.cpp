@@ -18,6 +18,7 @@
 #include "cli/interrupt.h"
 #include "diagnosis/diagnosis.h"
 #include "report/build_document.h"
+#include "report/html/views.h"
 #include "report/writer.h"
 
 namespace accel::cli {
@@ -29,6 +30,7 @@ namespace fs = std::filesystem;
 struct Analysed {
   std::string name;
   report::Document document;
+  report::Views views;  // empty unless a page is written
 };
 
 bool lost_data(const report::Document& document) {
@@ -108,8 +110,10 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   if (!results) return results.error();
   if (interrupted()) return Error{ErrorCode::cancelled, "interrupted", ""};
   const Diagnosis diagnosis = diagnose(*store, *results, analysis);
-  return std::optional<Analysed>(
-      {candidate.name, report::build_document(*store, *results, diagnosis, {options_.full})});
+  const bool page = std::any_of(options_.writers.begin(), options_.writers.end(),
+                                [](const auto* writer) { return writer->id == "html"; });
+  return std::optional<Analysed>({candidate.name, report::build_document(*store, *results, diagnosis, {options_.full}),
+                                  page ? report::make_views(*store, *results) : report::Views{}});
 }
 
 void Run::not_read(const Candidate& candidate, const Error& error) {
@@ -147,6 +151,7 @@ Result<void> Run::take(const Candidate& candidate) {
 Result<std::vector<std::string>> Run::write(const Analysed& analysed, const fs::path& folder) {
   report::WriterOptions writer_options;
   writer_options.language = options_.language;
+  writer_options.views = &analysed.views;
   std::vector<std::string> contents;
   std::vector<std::string> paths;
   for (const report::WriterDescriptor* writer : options_.writers) {

@@ -45,7 +45,9 @@ Result<void> set_ranges(Typed& typed) {
 
 Result<void> set_writers(Typed& typed) {
   if (typed.formats.empty()) {
-    for (const report::WriterDescriptor& writer : report::writers()) typed.options.writers.push_back(&writer);
+    for (const report::WriterDescriptor& writer : report::writers()) {
+      if (report::is_available(writer)) typed.options.writers.push_back(&writer);
+    }
     return {};
   }
   for (const std::string& format : typed.formats) {
@@ -57,6 +59,9 @@ Result<void> set_writers(Typed& typed) {
       }
       return Error{ErrorCode::invalid_argument, fmt::format("'{}' is no format; there are: {}", format, known),
                    "--format"};
+    }
+    if (!report::is_available(*writer)) {
+      return Error{ErrorCode::invalid_argument, fmt::format("'{}': {}", format, writer->unavailable()), "--format"};
     }
     typed.options.writers.push_back(writer);
   }
@@ -85,7 +90,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("-o,--output", options.output,
                  fmt::format("folder for the report [{}/NAME of the trace]", kDefaultFolder))
       ->type_name("DIR");
-  app.add_option("--format", typed->formats, "what to make, comma-separated: json, md, terminal [all]")
+  app.add_option("--format", typed->formats, "what to make, comma-separated: html, json, md, terminal [all]")
       ->delimiter(',')
       ->type_name("LIST");
   app.add_option("--steps", typed->steps, "only these steps, by number: 3:8, 3:, :8 or 5")->type_name("A:B");

@@ -91,6 +91,35 @@ TEST(CallTree, WhatRunsBetweenStepsIsLeftOutAndDoesNotLoseTheAncestors) {
   EXPECT_EQ(find(tree, "thread 1;train.py(1): main;between"), nullptr);
 }
 
+TEST(CallTree, ARangeThatAFrameEntersHoldsWhatFollowsAndTimeIsCountedOnce) {
+  SmallTrace trace;
+  trace.frame("train.py(1): main", 0, 1000)
+      .frame("torch/profiler.py(2): step", 90, 30)
+      .frame("torch/profiler.py(3): __enter__", 95, 20)
+      .range("ProfilerStep#0", 100, 200)
+      .frame("torch/record.py(1): __enter__", 140, 10)
+      .range("forward", 145, 100)
+      .op("a", 150, 50)
+      .launched("k", 160, 170, 10, 1);
+  const TraceStore store = trace.store();
+  const AnalysisResults results = analyse(store);
+  const CallTree& tree = *results.call_tree;
+  const CallNode* op = find(tree, "thread 1;train.py(1): main;forward;a");
+  ASSERT_NE(op, nullptr);
+  EXPECT_EQ(op->host_total_ns, 50'000);
+  EXPECT_EQ(op->device_total_ns, 10'000);
+  EXPECT_EQ(find(tree, "thread 1;train.py(1): main;forward")->host_total_ns, 100'000);
+  EXPECT_EQ(find(tree, "thread 1;train.py(1): main;torch/record.py(1): __enter__")->host_total_ns, 5'000);
+  EXPECT_EQ(find(tree, "thread 1;train.py(1): main")->host_total_ns, 200'000);
+  EXPECT_EQ(find(tree, "thread 1;train.py(1): main")->host_self_ns, 200'000 - 100'000 - 5'000);
+  std::int64_t self = 0;
+  for (const CallNode& node : tree.nodes) {
+    EXPECT_GE(node.host_self_ns, 0) << tree.names[node.name];
+    self += node.host_self_ns;
+  }
+  EXPECT_EQ(self, tree.nodes[0].host_total_ns);
+}
+
 TEST(CallTree, DeviceWorkOfOtherStepsIsCountedApart) {
   SmallTrace trace;
   trace.step(0, 0, 100).launched("k", 10, 20, 30, 1).launched("late", 500, 520, 40, 2);

@@ -1,0 +1,132 @@
+// Entry of the page: reads the data, keeps language, colours and the view that is open.
+import { choice, h, replace } from "./dom";
+import { count, shortened, visible } from "./format";
+import type { Page } from "./page";
+import { raw } from "./raw";
+import { Language, currentLanguage, say, setLabels, setLanguage } from "./strings";
+import { summary } from "./summary";
+import { tables } from "./tables";
+import { CallTree } from "./tree";
+import type { About, CallTreeData, Report } from "./types";
+
+type View = "summary" | "raw";
+
+function data<T>(id: string): T | null {
+  const element = document.getElementById(id);
+  return element?.textContent ? (JSON.parse(element.textContent) as T) : null;
+}
+
+function stored(key: string): string | null {
+  try {
+    return localStorage.getItem("accel-profiler." + key);
+  } catch {
+    return null;
+  }
+}
+function store(key: string, value: string): void {
+  try {
+    localStorage.setItem("accel-profiler." + key, value);
+  } catch {
+    // Pages from disk may have no storage: the choice then lasts as long as the page.
+  }
+}
+
+function applyTheme(theme: string): void {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  window.dispatchEvent(new Event("resize"));
+}
+
+function start(): void {
+  const root = document.getElementById("page") as HTMLElement;
+  const report = data<Report>("report");
+  const about = data<About>("about");
+  if (!report || !about) {
+    root.textContent = "This file holds no report.";
+    return;
+  }
+  setLabels(about);
+  const treeData = data<CallTreeData>("call-tree");
+  const page: Page = { report, about, tree: treeData && new CallTree(treeData), selected: null, tables: () => tables(page) };
+  const language = stored("language") ?? about.language ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
+  setLanguage(language === "zh" ? "zh" : "en");
+  let theme = stored("theme") ?? "auto";
+  applyTheme(theme);
+  const views: Record<View, () => HTMLElement> = { summary: () => summary(page), raw: () => raw(page) };
+  let view: View = location.hash.slice(1) in views ? (location.hash.slice(1) as View) : "summary";
+
+  const render = () => {
+    document.documentElement.lang = currentLanguage();
+    const input = report.inputs[0];
+    const device = report.job.ranks.flatMap((rank) => rank.devices).find((one) => one.name)?.name;
+    const facts = [
+      input && shortened(visible(input.file.split("/").pop() ?? ""), 60),
+      input && input.rank !== null && `${say("rank")} ${input.rank}`,
+      device && visible(device),
+      input && `${count(input.events)} ${say("events")}`,
+      report.step_time.count > 0 && report.step_time.source !== "whole_window" && `${count(report.step_time.count)} ${say("steps_recorded")}`,
+    ].filter(Boolean) as string[];
+    const tabs = h("nav", { class: "tabs", "aria-label": say("views") });
+    for (const id of Object.keys(views) as View[]) {
+      tabs.append(
+        h(
+          "button",
+          {
+            type: "button",
+            "aria-current": id === view ? "page" : undefined,
+            "data-view": id,
+            click: () => {
+              view = id;
+              history.replaceState(null, "", "#" + id);
+              render();
+            },
+          },
+          say(id),
+        ),
+      );
+    }
+    const header = h(
+      "header",
+      {},
+      h("div", { class: "brand" }, h("b", {}, "accel-profiler"), h("span", { class: "quiet facts", title: visible(input?.file ?? "") }, facts.join(" · "))),
+      tabs,
+      h(
+        "div",
+        { class: "controls" },
+        choice<Language>(
+          say("language"),
+          [
+            ["en", "EN"],
+            ["zh", "中文"],
+          ],
+          currentLanguage(),
+          (value) => {
+            setLanguage(value);
+            store("language", value);
+            render();
+          },
+        ),
+        choice<string>(
+          say("theme"),
+          [
+            ["auto", say("theme_auto")],
+            ["light", say("theme_light")],
+            ["dark", say("theme_dark")],
+          ],
+          theme,
+          (value) => {
+            theme = value;
+            store("theme", value);
+            applyTheme(value);
+          },
+        ),
+      ),
+    );
+    replace(root, header, views[view](), h("footer", { class: "quiet" }, `${report.tool.name} ${report.tool.version}`));
+  };
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((element) => (element.open = true)));
+  render();
+  document.documentElement.dataset.ready = "true";
+}
+
+start();

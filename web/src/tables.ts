@@ -1,0 +1,118 @@
+// Level 3: the tables of kernels and operators, folded away; a row opens its details.
+import { h, replace } from "./dom";
+import { count, duration, percent, shortened, visible } from "./format";
+import { say } from "./strings";
+import type { Page } from "./page";
+
+const kRows = 20;
+
+interface Column<T> {
+  label: string;
+  text: (row: T) => string;
+  figure?: (row: T) => number;
+  link?: (row: T) => void;
+  title?: (row: T) => string;
+}
+
+function table<T>(rows: T[], columns: Column<T>[]): HTMLElement {
+  let sorted = rows;
+  let all = false;
+  let by = -1;
+  const body = h("tbody");
+  const more = h("button", { type: "button", class: "link" });
+  const fill = () => {
+    replace(
+      body,
+      (all ? sorted : sorted.slice(0, kRows)).map((row) =>
+        h(
+          "tr",
+          {},
+          columns.map((column) =>
+            h("td", { class: column.figure ? "n" : "", title: column.title?.(row) }, column.link ? h("button", { type: "button", class: "link", click: () => column.link?.(row) }, column.text(row)) : column.text(row)),
+          ),
+        ),
+      ),
+    );
+    more.hidden = all || rows.length <= kRows;
+    more.textContent = say("show_all", count(rows.length));
+  };
+  more.addEventListener("click", () => {
+    all = true;
+    fill();
+  });
+  const heads = columns.map((column, i) => {
+    const cell = h("th", { class: column.figure ? "n" : "", scope: "col" });
+    const figure = column.figure;
+    if (!figure) cell.append(say(column.label));
+    else
+      cell.append(
+        h(
+          "button",
+          {
+            type: "button",
+            class: "link",
+            click: () => {
+              sorted = [...rows].sort((a, b) => figure(b) - figure(a));
+              by = i;
+              for (const other of heads) other.removeAttribute("aria-sort");
+              heads[by].setAttribute("aria-sort", "descending");
+              fill();
+            },
+          },
+          say(column.label),
+        ),
+      );
+    return cell;
+  });
+  fill();
+  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body), more);
+}
+
+export function tables(page: Page): HTMLElement {
+  const report = page.report;
+  const section = h("section", { class: "card" }, h("h2", {}, say("data")));
+  const summary = report.kernel_summary;
+  const headline = summary.per_step !== null && summary.mean_us !== null ? `: ${count(summary.per_step)} ${say("per_step_short")}, ${say("mean")} ${duration(summary.mean_us / 1e3)}` : "";
+  section.append(
+    h(
+      "details",
+      {},
+      h("summary", {}, `${say("kernels")}${headline}`),
+      table(report.kernels, [
+        { label: "name", text: (row) => shortened(visible(row.short_name || row.name), 90), title: (row) => visible(row.name), link: (row) => page.openDetails?.("kernel", row.name) },
+        { label: "count", text: (row) => count(row.count), figure: (row) => row.count },
+        { label: "total", text: (row) => duration(row.total_ms), figure: (row) => row.total_ms },
+        { label: "mean", text: (row) => duration(row.mean_us / 1e3), figure: (row) => row.mean_us },
+        { label: "min", text: (row) => duration(row.min_us / 1e3), figure: (row) => row.min_us },
+        { label: "max", text: (row) => duration(row.max_us / 1e3), figure: (row) => row.max_us },
+        { label: "share", text: (row) => percent(row.share), figure: (row) => row.share },
+      ]),
+    ),
+    h(
+      "details",
+      {},
+      h("summary", {}, say("operators")),
+      table(report.operators, [
+        { label: "name", text: (row) => shortened(visible(row.name), 90), title: (row) => visible(row.name), link: (row) => page.openDetails?.("op", row.name) },
+        { label: "types", text: (row) => visible(row.dtype ?? "") },
+        { label: "count", text: (row) => count(row.count), figure: (row) => row.count },
+        { label: "self_cpu", text: (row) => duration(row.self_cpu_ms), figure: (row) => row.self_cpu_ms },
+        { label: "cpu", text: (row) => duration(row.cpu_ms), figure: (row) => row.cpu_ms },
+        { label: "self_device", text: (row) => duration(row.self_device_ms), figure: (row) => row.self_device_ms },
+        { label: "device_time", text: (row) => duration(row.device_ms), figure: (row) => row.device_ms },
+      ]),
+    ),
+    h(
+      "details",
+      {},
+      h("summary", {}, `${say("steps")} (${report.steps.length})`),
+      table(report.steps, [
+        { label: "in_step", text: (row) => String(row.index) },
+        { label: "started_at", text: (row) => duration(row.start_ns / 1e6), figure: (row) => row.start_ns },
+        { label: "lasted", text: (row) => (row.duration_ms === null ? say("not_measured") : duration(row.duration_ms)), figure: (row) => row.duration_ms ?? -1 },
+        { label: "class", text: (row) => row.class + (row.complete ? "" : " *") },
+      ]),
+    ),
+  );
+  return section;
+}
