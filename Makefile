@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 DEMO := tests/golden/pytorch-2.11_h200/launch_bound.before.json.gz
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-sanitizers demo bench-ingest format lint clean
+.PHONY: help build test demo bench-ingest format lint clean
 
 help:  ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -17,13 +17,9 @@ demo: build  ## diagnose a bundled capture of a real training job
 	@echo "diagnosing $(DEMO)"
 	@build/accel-profiler analyze $(DEMO) -o build/demo
 
-test:  ## every test but the sanitizer builds; closes with "N passed, N failed"
+test:  ## every test, sanitizer builds and short fuzz runs too; closes with "N passed, N failed"
 	@tools/setup.sh test
 	@.venv/bin/python tools/run_tests.py
-
-test-sanitizers:  ## address, undefined-behaviour and thread sanitizers, short fuzz runs
-	@tools/setup.sh test
-	@.venv/bin/python tools/run_tests.py asan tsan fuzz
 
 bench-ingest: build  ## speed and memory of reading a capture, against its requirements
 	@tools/setup.sh bench
