@@ -86,7 +86,12 @@ std::size_t Document::walk(std::string_view text, std::uint64_t offset, bool fin
       }
       sink.discard();
     }
-    at = place_ == Place::events ? walk_events(text, at, offset, final, sink) : walk_outside(text, at, offset, final);
+    if (place_ == Place::events) {
+      fast = nullptr;  // what it fails at is discarded, and with it whatever was added before
+      at = walk_events(text, at, offset, final, sink);
+    } else {
+      at = walk_outside(text, at, offset, final);
+    }
     if (place_ == before && (at == from || place_ == Place::events)) break;
   }
   return at;
