@@ -92,9 +92,21 @@ class SyntheticJob {
     }
   }
 
+  // -- the framework's allocator on device 0, whose card has `card` bytes; it states its own totals
+  std::int64_t card = 0;
+  std::int64_t allocated = 0;
+  std::int64_t reserved = 0;
+  void allocate(std::int64_t address, std::int64_t bytes) { memory_event(address, bytes); }
+  void release(std::int64_t address, std::int64_t bytes) { memory_event(address, -bytes); }
+
   TraceStore store() {
     TraceBuilder builder;
     builder.process().main_pid = 1;
+    if (card > 0) {
+      DeviceProperties properties;
+      properties.total_memory_bytes = card;
+      builder.process().devices.push_back(properties);
+    }
     builder.commit(batch_, 0);
     Result<TraceStore> result = builder.finish();
     EXPECT_TRUE(result.ok());
@@ -166,6 +178,21 @@ class SyntheticJob {
     }
     double& free = copy.stream != 7 ? copy_free_ : device_free;
     free = start + duration;
+  }
+
+  void memory_event(std::int64_t address, std::int64_t bytes) {
+    allocated += bytes;
+    MemoryEventRow event;
+    event.time_ns = ns(now);
+    event.address = address;
+    event.bytes = bytes;
+    event.total_allocated = allocated;
+    event.total_reserved = reserved;
+    event.thread = main_;
+    event.device_type = 1;
+    event.device = 0;
+    batch_.memory_events.push(event);
+    now += 1;
   }
 
   TraceBatch batch_;
