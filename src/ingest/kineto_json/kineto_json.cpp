@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
+#include <vector>
 
 #include "base/byte_source.h"
 #include "base/task_pool.h"
@@ -77,6 +79,30 @@ Error two_ranks(std::string_view path) {
       std::string(path)};
 }
 
+// Whether two processes marked the same step: a rank marks its steps in one process, whatever others it has. One of few
+// events is a damaged digit.
+bool two_processes_step(const TraceStore& store, const FileFacts& facts) {
+  std::uint64_t all = 0;
+  for (const FileFacts::Process& process : facts.processes) all += process.events;
+  const auto is_large = [&](std::int64_t pid) {
+    const auto known = std::find_if(facts.processes.begin(), facts.processes.end(),
+                                    [&](const FileFacts::Process& process) { return process.pid == pid; });
+    return known != facts.processes.end() && known->events * 20 > all;
+  };
+  constexpr std::string_view kMark = "ProfilerStep#";
+  std::vector<char> is_mark(store.strings.size());
+  for (std::uint32_t i = 0; i < is_mark.size(); ++i) is_mark[i] = store.text(StringId(i)).starts_with(kMark) ? 1 : 0;
+  std::unordered_map<std::uint32_t, std::int64_t> process_of;  // by the mark's name
+  for (std::size_t i = 0; i < store.slices.size(); ++i) {
+    const StringId name = store.slices.name[i];
+    if (is_mark[name.value] == 0) continue;
+    const std::int64_t pid = store.threads.pid[store.slices.thread[i].value];
+    if (pid == kNotRecorded || !is_large(pid)) continue;
+    if (process_of.emplace(name.value, pid).first->second != pid) return true;
+  }
+  return false;
+}
+
 Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
   const unsigned threads = usable_threads(options.threads);
   TraceBuilder builder(threads);
@@ -104,7 +130,8 @@ Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
 
   Result<TraceStore> store = builder.finish();
   if (!store) return store;
-  if (store->notes.find(NoteCode::two_ranks_in_one_file) != nullptr) return two_ranks(source.name());
+  if (store->notes.find(NoteCode::two_ranks_in_one_file) != nullptr || two_processes_step(*store, imported->facts))
+    return two_ranks(source.name());
   const bool nothing =
       store->slices.empty() && store->device_events.empty() && store->counters.empty() && store->memory_events.empty();
   if (nothing) store->notes.add(NoteCode::no_events);
