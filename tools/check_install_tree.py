@@ -82,7 +82,11 @@ def check(build: Path, folder: Path) -> int:
     if done.returncode != 0:
         print(f"the installed command failed with {done.returncode}\n{done.stdout}{done.stderr}")
         return 1
-    json.loads((report / "report.json").read_text())
+    schema = json.loads((prefix / "share/accel-profiler/report.schema.json").read_text())
+    missing = set(schema["required"]) - set(json.loads((report / "report.json").read_text()))
+    if missing:
+        print("the installed schema does not fit the report: no", ", ".join(sorted(missing)))
+        return 1
     print(f"the install tree runs {how}; it carries {', '.join(sorted(carried))}")
     return 0
 
