@@ -152,6 +152,29 @@ def part_python(part: Part) -> Counts:
     return counts
 
 
+def part_web(part: Part) -> Counts:
+    if not (PROJECT / "build/web/installed").exists():
+        raise Broken("the build folder was configured with ACCEL_WEB=OFF")
+    done = part.run("node", "web/test.mjs", "build/web", "build/web-tests")
+    found = dict(re.findall(r"^(?:# |ℹ )(pass|fail|skipped) (\d+)$", done.stdout, re.MULTILINE))
+    if "pass" not in found:
+        raise Broken("no closing lines with counts")
+    return Counts(int(found["pass"]), int(found["fail"]), int(found["skipped"]))
+
+
+BROWSER_CAPTURES = ("launch_bound.before", "fsdp2.rank0", "pageable_h2d.after")
+
+
+def part_browser(part: Part) -> Counts:
+    packages = PROJECT / "build/browser"
+    if not (packages / "installed").exists():
+        part.need("cmake", f"-DFROM={PROJECT}/tests/browser", f"-DTO={packages}", "-DNPM=npm", "-P", "cmake/web_packages.cmake")
+    captures = [PROJECT / f"tests/golden/pytorch-2.11_h200/{name}.json.gz" for name in BROWSER_CAPTURES]
+    shared = PROJECT.parent / "shared/traces/h200"
+    captures += [path for path in (shared / "variety/all_options.json.gz", shared / "variety/cpu_only.json.gz") if path.exists()]
+    return closing_counts(part.run("node", "tests/browser/run.mjs", packages, PROJECT / "build/accel-profiler", *captures))
+
+
 def part_checks(part: Part) -> Counts:
     return one(part.run(sys.executable, "tools/check_layers.py")) + one(part.run(sys.executable, "tools/check_catalog.py"))
 
@@ -226,6 +249,8 @@ PLAN = {
     "asan": Plan(part_asan, CORES),
     "python": Plan(part_python, 1, ("build",)),
     "install": Plan(part_install, 1, ("build",)),
+    "web": Plan(part_web, 1, ("build",)),
+    "browser": Plan(part_browser, 1, ("build",)),
     "fuzz": Plan(part_fuzz, 1),
     "tidy": Plan(part_tidy, CORES, ("build",)),
     "tsan": Plan(part_tsan, CORES),

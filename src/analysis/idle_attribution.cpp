@@ -247,7 +247,7 @@ class Attributor {
       result_.frames[static_cast<std::size_t>(cause)] += cursor.opened_frames;
       cursor.reset_opened();
     }
-    put(cause, slice, part.length_ns());
+    put(cause, slice, part);
   }
 
   static IdleCause cause_after_launch(const Interval& part, const GapEnd& end) {
@@ -296,7 +296,9 @@ class Attributor {
     return false;
   }
 
-  void put(IdleCause cause, SliceId slice, std::int64_t length) {
+  void put(IdleCause cause, SliceId slice, const Interval& part) {
+    std::int64_t at = part.start_ns;
+    std::int64_t length = part.length_ns();
     const bool in_wait = slice.valid() && store_.is_call(slice) &&
                          (cause == IdleCause::synchronization || cause == IdleCause::host_to_device_copy);
     if (in_wait) result_.waits.push_back({slice, length, 0});
@@ -306,14 +308,21 @@ class Attributor {
       // The host was late because it had waited; other causes than its plain work stand for themselves.
       if (cause == IdleCause::host_compute || cause == IdleCause::launch_latency) {
         result_.waits.push_back({credited_, 0, explained});
-        book(IdleCause::synchronization, credited_, explained);
+        book(IdleCause::synchronization, credited_, at, explained);
+        at += explained;
         length -= explained;
       }
     }
-    if (length > 0) book(cause, slice, length);
+    if (length > 0) book(cause, slice, at, length);
   }
 
-  void book(IdleCause cause, SliceId slice, std::int64_t length) {
+  void book(IdleCause cause, SliceId slice, std::int64_t start, std::int64_t length) {
+    std::vector<IdleStretch>& stretches = result_.stretches;
+    if (!stretches.empty() && stretches.back().cause == cause && stretches.back().time.end_ns == start) {
+      stretches.back().time.end_ns += length;
+    } else {
+      stretches.push_back({{start, start + length}, cause});
+    }
     step_[static_cast<std::size_t>(cause)] += length;
     culprits_.add(cause, slice, length);
   }

@@ -28,6 +28,12 @@ struct WaitIdle {
   std::int64_t after_ns = 0;    // the host came late because it had waited for a busy device
 };
 
+// A stretch of idle time with one cause.
+struct IdleStretch {
+  Interval time;
+  IdleCause cause = IdleCause::unknown;
+};
+
 struct IdleOfDevice {
   std::int64_t device = 0;
   std::vector<IdleByCause> by_step;  // per window, in the order of StepSegmentation::windows_of(device)
@@ -40,7 +46,8 @@ struct IdleOfDevice {
   std::vector<IdleCulprit> culprits;
   // The observation behind the causes: what the host was doing, before any refinement. Sums to the same idle.
   std::array<std::int64_t, kHostStateCount> host_states{};
-  std::vector<WaitIdle> waits;  // by ascending slice
+  std::vector<WaitIdle> waits;         // by ascending slice
+  std::vector<IdleStretch> stretches;  // in the order of time; together they are `total`
 };
 
 struct IdleAttribution {

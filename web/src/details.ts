@@ -2,6 +2,7 @@
 import { h } from "./dom";
 import { count, duration, percent, shortened, visible } from "./format";
 import { say } from "./strings";
+import { overSteps } from "./records";
 import { Relative, selected } from "./tree";
 import type { Page } from "./page";
 
@@ -28,6 +29,19 @@ function relatives(title: string, list: Relative[], page: Page, open: (key: stri
     h("h4", {}, say(title), list.length > 12 && h("span", { class: "quiet" }, ` (12 / ${list.length})`)),
     h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, say("name")), h("th", { class: "n" }, say("count")), h("th", { class: "n" }, say("cpu")), h("th", { class: "n" }, say("device_time")))), h("tbody", {}, rows)),
   );
+}
+
+function showSteps(list: { index: number; ms: number; count: number }[], into: HTMLElement): void {
+  if (list.length < 2) return;
+  const most = Math.max(...list.map((step) => step.ms));
+  if (!(most > 0)) return;
+  const strip = h("div", { class: "step-bars" });
+  for (const step of list.slice(0, 400)) {
+    const bar = h("div", { title: `${say("in_step")} ${step.index}: ${duration(step.ms)}, ${count(step.count)} ${say("calls")}` });
+    bar.style.height = `${Math.max(2, (100 * step.ms) / most)}%`;
+    strip.append(bar);
+  }
+  into.append(h("h4", {}, say("over_steps"), h("span", { class: "quiet" }, ` (${duration(Math.min(...list.map((step) => step.ms)))} – ${duration(most)})`)), strip);
 }
 
 export function details(page: Page, key: string, open: (key: string) => void): HTMLElement | null {
@@ -98,6 +112,8 @@ export function details(page: Page, key: string, open: (key: string) => void): H
   box.append(near);
   const steps = h("div", { class: "over-steps" });
   box.append(steps);
-  page.overSteps?.(info.kind, info.name, steps);
+  void page.records().then((records) => {
+    if (records) showSteps(overSteps(records, page.report.steps, info.kind, info.name), steps);
+  });
   return box;
 }

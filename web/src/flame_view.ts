@@ -173,9 +173,7 @@ export class FlameView {
   private text(node: FlameNode): string {
     const steps = this.tree.steps * 1e6;
     const whole = this.view.root.total;
-    return `${this.label(node)}\n${say("total")} ${duration(node.total / steps)} (${percent(node.total / whole)}), ${say(
-      this.metric === "host" ? "host_self" : "device_self",
-    )} ${duration(node.self / steps)}`;
+    return `${this.label(node)}\n${say("total")} ${duration(node.total / steps)} (${percent(node.total / whole)}), ${say("self_folded")} ${duration(node.self / steps)}`;
   }
 
   private hover(event: MouseEvent | null): void {

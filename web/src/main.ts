@@ -3,13 +3,15 @@ import { choice, h, replace } from "./dom";
 import { count, shortened, visible } from "./format";
 import type { Page } from "./page";
 import { raw } from "./raw";
+import { Records, TimelineAbout, decode } from "./records";
 import { Language, currentLanguage, say, setLabels, setLanguage } from "./strings";
 import { summary } from "./summary";
 import { tables } from "./tables";
+import { timeline } from "./timeline";
 import { CallTree } from "./tree";
 import type { About, CallTreeData, Report } from "./types";
 
-type View = "summary" | "raw";
+type View = "summary" | "timeline" | "raw";
 
 function data<T>(id: string): T | null {
   const element = document.getElementById(id);
@@ -47,12 +49,19 @@ function start(): void {
   }
   setLabels(about);
   const treeData = data<CallTreeData>("call-tree");
-  const page: Page = { report, about, tree: treeData && new CallTree(treeData), selected: null, tables: () => tables(page) };
+  let reading: Promise<Records | null> | null = null;
+  const records = () => (reading ??= read());
+  const read = async () => {
+    const head = data<TimelineAbout>("timeline-about");
+    const columns = document.getElementById("timeline-columns")?.textContent;
+    return head && columns ? decode(head, columns) : null;
+  };
+  const page: Page = { report, about, tree: treeData && new CallTree(treeData), selected: null, tables: () => tables(page), records };
   const language = stored("language") ?? about.language ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
   setLanguage(language === "zh" ? "zh" : "en");
   let theme = stored("theme") ?? "auto";
   applyTheme(theme);
-  const views: Record<View, () => HTMLElement> = { summary: () => summary(page), raw: () => raw(page) };
+  const views: Record<View, () => HTMLElement> = { summary: () => summary(page), timeline: () => timeline(page), raw: () => raw(page) };
   let view: View = location.hash.slice(1) in views ? (location.hash.slice(1) as View) : "summary";
 
   const render = () => {

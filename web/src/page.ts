@@ -1,4 +1,5 @@
 // What the views share.
+import type { Records } from "./records";
 import type { CallTree } from "./tree";
 import type { About, Report } from "./types";
 
@@ -8,6 +9,6 @@ export interface Page {
   tree: CallTree | null;
   selected: string | null;
   tables: () => HTMLElement;
+  records: () => Promise<Records | null>; // read when first asked for
   openDetails?: (kind: string, name: string) => void;
-  overSteps?: (kind: string, name: string, into: HTMLElement) => void;
 }

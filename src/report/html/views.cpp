@@ -2,6 +2,8 @@
 
 namespace accel::report {
 
-Views make_views(const TraceStore&, const AnalysisResults& results) { return {results.call_tree}; }
+Views make_views(const TraceStore& store, const AnalysisResults& results) {
+  return {results.call_tree, pack_timeline(store, results)};
+}
 
 }  // namespace accel::report

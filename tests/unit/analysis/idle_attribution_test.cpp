@@ -28,6 +28,12 @@ TEST(IdleAttribution, ABatchThatIsNotThereIsDataLoading) {
   EXPECT_EQ(idle_of(results, IdleCause::host_compute), 100'000);
   EXPECT_EQ(idle_of(results, IdleCause::launch_latency), 10'000);
   EXPECT_EQ(all_idle(results), 710'000);
+  std::int64_t at = 0;
+  for (const IdleStretch& stretch : results.idle_attribution->devices[0].stretches) {
+    EXPECT_EQ(stretch.time.start_ns, at);
+    at = stretch.time.end_ns;
+  }
+  EXPECT_EQ(at, 710'000);
   EXPECT_EQ(results.notes.find(NoteCode::dataloader_workers_elsewhere), nullptr) << "this loader has no workers";
 }
 
