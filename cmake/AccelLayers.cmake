@@ -2,7 +2,7 @@
 #
 # makes the library accel_NAME of src/NAME. Without a catalogue every .cpp below the folder belongs to it. With
 # src/NAME/catalog.def the catalogue says what belongs: an entry (RULE(x), IMPORTER(x, ...), ...) is x.cpp or all of
-# x/*.cpp, and FRAMEWORK(y) is y.cpp. A source that no line names stops the configuration.
+# x/*.cpp, and so is FRAMEWORK(y), which is no entry. A source that no line names stops the configuration.
 
 set(ACCEL_CATALOG_MACRO_ingest IMPORTER)
 set(ACCEL_CATALOG_MACRO_analysis ANALYSIS)
@@ -35,16 +35,12 @@ function(accel_catalog_sources layer dir out)
     list(GET parts 1 name)
     if(EXISTS "${dir}/${name}.cpp")
       list(APPEND sources "${dir}/${name}.cpp")
-    elseif(macro STREQUAL "FRAMEWORK")
-      message(FATAL_ERROR "src/${layer}/catalog.def lists FRAMEWORK(${name}), but src/${layer}/${name}.cpp does not exist")
     endif()
-    if(NOT macro STREQUAL "FRAMEWORK")
-      file(GLOB_RECURSE inner CONFIGURE_DEPENDS "${dir}/${name}/*.cpp")
-      list(APPEND sources ${inner})
-      if(NOT inner AND NOT EXISTS "${dir}/${name}.cpp")
-        message(FATAL_ERROR "src/${layer}/catalog.def lists ${macro}(${name}), but neither src/${layer}/${name}.cpp "
-                            "nor a folder src/${layer}/${name}/ with sources exists")
-      endif()
+    file(GLOB_RECURSE inner CONFIGURE_DEPENDS "${dir}/${name}/*.cpp")
+    list(APPEND sources ${inner})
+    if(NOT inner AND NOT EXISTS "${dir}/${name}.cpp")
+      message(FATAL_ERROR "src/${layer}/catalog.def lists ${macro}(${name}), but neither src/${layer}/${name}.cpp "
+                          "nor a folder src/${layer}/${name}/ with sources exists")
     endif()
   endforeach()
   file(GLOB_RECURSE present CONFIGURE_DEPENDS "${dir}/*.cpp")

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "diagnosis/diagnosis.h"
+#include "report/anonymize/anonymize.h"
 #include "report/build_document.h"
 #include "report/html/views.h"
 #include "report/writer.h"
@@ -53,6 +56,7 @@ class Run {
       return kUnreadable;
     }
     several_ = candidates->size() > 1;
+    if (auto loaded = load_key(); !loaded) return failed(loaded.error());
     for (const Candidate& candidate : *candidates) {
       if (auto done = take(candidate); !done) return failed(done.error());
     }
@@ -76,6 +80,8 @@ class Run {
   Result<std::optional<Analysed>> analyse(const Candidate& candidate);
   void not_read(const Candidate& candidate, const Error& error);
   Result<void> finish();
+  Result<void> load_key();
+  Result<void> save_key();
   Result<std::vector<std::string>> write(const Analysed& analysed, const fs::path& folder);
   Result<void> write_to_own_folder(const Analysed& analysed);
   fs::path base_folder() const {
@@ -87,6 +93,7 @@ class Run {
   }
 
   const AnalyzeOptions& options_;
+  report::Pseudonyms pseudonyms_;      // when reports are made anonymous
   bool several_ = false;               // files to try; how many are traces shows only by reading them
   std::optional<Analysed> first_;      // waits until it is known whether it is the only one
   std::vector<OverviewRow> overview_;  // of those written when there are several
@@ -104,12 +111,15 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   auto store = import_trace(candidate.path, import);
   if (!store) return store.error();
   if (several_ && options_.import.rank && store->process.rank != options_.import.rank) return std::optional<Analysed>();
+  const bool anonymous = !options_.anonymize_key.empty();
+  if (anonymous) report::anonymize_names(*store, pseudonyms_);
   AnalysisOptions analysis = options_.analysis;
   analysis.progress = &progress;
   const auto results = run_analyses(*store, analysis);
   if (!results) return results.error();
   if (interrupted()) return Error{ErrorCode::cancelled, "interrupted", ""};
-  const Diagnosis diagnosis = diagnose(*store, *results, analysis);
+  Diagnosis diagnosis = diagnose(*store, *results, analysis);
+  if (anonymous) report::anonymize_shapes(*store, diagnosis, pseudonyms_);
   const bool page = std::any_of(options_.writers.begin(), options_.writers.end(),
                                 [](const auto* writer) { return writer->id == "html"; });
   return std::optional<Analysed>({candidate.name, report::build_document(*store, *results, diagnosis, {options_.full}),
@@ -148,7 +158,32 @@ Result<void> Run::take(const Candidate& candidate) {
   return write_to_own_folder(**analysed);
 }
 
+Result<void> Run::load_key() {
+  if (options_.anonymize_key.empty() || !fs::exists(options_.anonymize_key)) return {};
+  std::ifstream file(options_.anonymize_key, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return Error{ErrorCode::unreadable, "the key cannot be read", options_.anonymize_key};
+  auto key = report::Pseudonyms::from_json(text.str(), options_.anonymize_key);
+  if (!key) return key.error();
+  pseudonyms_ = std::move(*key);
+  return {};
+}
+
+// Before the report: one whose pseudonyms lead nowhere is of no use to its owner. Only the owner may read it.
+Result<void> Run::save_key() {
+  if (options_.anonymize_key.empty()) return {};
+  const fs::path path = options_.anonymize_key;
+  const std::string key = pseudonyms_.to_json();
+  const OutputFile file{path, key};
+  if (auto written = write_files({&file, 1}, interrupted); !written) return written;
+  std::error_code ignored;
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write, ignored);
+  return {};
+}
+
 Result<std::vector<std::string>> Run::write(const Analysed& analysed, const fs::path& folder) {
+  if (auto saved = save_key(); !saved) return saved.error();
   report::WriterOptions writer_options;
   writer_options.language = options_.language;
   writer_options.views = &analysed.views;
@@ -196,6 +231,10 @@ Result<void> Run::finish() {
   }
   auto files = write(*first_, options_.output.empty() ? base_folder() / first_->name : base_folder());
   if (!files) return files.error();
+  if (!options_.anonymize_key.empty() && !options_.quiet) {
+    print_warning(
+        fmt::format("the names behind the pseudonyms stand in {}: it is for you alone", options_.anonymize_key));
+  }
   if (!prints()) return {};
   report::WriterOptions writer_options;
   writer_options.language = options_.language;

@@ -24,6 +24,8 @@ struct Typed {
   std::string time;
   std::string language = "en";
   std::vector<std::string> formats;
+  bool anonymize = false;
+  std::string key = "accel-anonymize-key.json";
 };
 
 Result<void> set_ranges(Typed& typed) {
@@ -76,6 +78,7 @@ int run(Typed& typed) {
     }
   }
   typed.options.language = report::parse_language(typed.language).value_or(report::Language::english);
+  if (typed.anonymize) typed.options.anonymize_key = typed.key;
   typed.options.analysis.threads = typed.options.import.threads;
   install_interrupt_handlers();
   return analyze(typed.options);
@@ -118,6 +121,11 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--lang", typed->language, "language of the readable reports: en or zh [en]")
       ->check(quiet(CLI::IsMember({"en", "zh"})))
       ->type_name("LANG");
+  app.add_flag("--anonymize", typed->anonymize,
+               "replace paths, functions, modules, ranges, hosts and shapes by stable pseudonyms in every report");
+  app.add_option("--key", typed->key,
+                 "with --anonymize: file that leads from pseudonyms back to names; keep it [accel-anonymize-key.json]")
+      ->type_name("FILE");
   app.add_flag("--full", options.full, "cut no list in the report");
   app.add_flag("--strict", options.strict, "exit status 4 when something recorded is missing from a trace");
   app.add_flag("--quiet", options.quiet, "print errors only; write the files");
@@ -135,6 +143,7 @@ const CommandDescriptor analyze_command = {
     "  accel-profiler analyze trace.json.gz\n"
     "  accel-profiler analyze trace.json.gz -o report --steps 3:8\n"
     "  accel-profiler analyze traces/ --format json --quiet\n"
+    "  accel-profiler analyze trace.json.gz --anonymize -o for-the-vendor\n"
     "  zcat trace.json.gz | accel-profiler analyze - --format terminal\n",
     declare,
 };

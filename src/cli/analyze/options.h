@@ -18,6 +18,7 @@ struct AnalyzeOptions {
   AnalysisOptions analysis;
   std::vector<const report::WriterDescriptor*> writers;
   report::Language language = report::Language::english;
+  std::string anonymize_key;  // file of the pseudonyms; empty: nothing is made anonymous
   bool full = false;
   bool quiet = false;
   bool no_colour = false;

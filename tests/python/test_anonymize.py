@@ -1,0 +1,162 @@
+"""`analyze --anonymize`: nothing that is the owner's is in any report, and the diagnosis is the same."""
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+PROGRAM = PROJECT / "build/accel-profiler"
+GOLDEN = PROJECT / "tests/golden/pytorch-2.11_h200"
+SHARED = PROJECT.parent / "shared/traces"
+CAPTURES = [
+    GOLDEN / "jobs/python_work.json.gz",
+    GOLDEN / "launch_bound.before.json.gz",
+    GOLDEN / "fsdp2.rank0.json.gz",
+    SHARED / "h200/variety/all_options.json.gz",
+    SHARED / "h200/pairs/python_heavy.before.json.gz",
+    SHARED / "h200/pairs/starved_images.before.json.gz",
+    SHARED / "h200/pairs/periodic_sync.before.json.gz",
+    SHARED / "h200/ddp/ddp_straggler.rank2.json.gz",
+]
+LIBRARY = re.compile(r"^(torch|torchvision|numpy|PIL|triton|transformers|<|typing|threading|contextlib|queue|random|os\.py|multiprocessing|"
+                     r"selectors|socket|weakref|functools|enum|abc|copy|inspect|json|re/|collections|concurrent|importlib|logging|warnings|"
+                     r"tempfile|pickle|codecs|traceback|linecache|ast|dis|runpy|subprocess|signal|string|struct|types|shutil|pathlib|glob|"
+                     r"posixpath|genericpath|tokenize|zipfile|heapq|bisect|numbers|fractions|statistics|datetime|gzip|_collections_abc)")
+TORCH_MODULE = re.compile(r"^nn\.Module: (Linear|Conv2d|LayerNorm|BatchNorm2d|Sequential|ModuleList|GELU|ReLU|MaxPool2d|AdaptiveAvgPool2d|Embedding|"
+                          r"Dropout|CrossEntropyLoss|DistributedDataParallel|LSTMCell|MultiheadAttention|Flatten|Identity)_\d+$")
+STAGES = {"forward", "backward", "loss", "optimizer", "zero_grad", "train", "eval", "step", "data", "batch"}
+FRAME = re.compile(r"^(.*)\((\d+)\): (.*)$")
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]{3,}")
+
+
+def analyze(capture: Path, out: Path, *options: str) -> str:
+    done = subprocess.run([PROGRAM, "analyze", capture, "-o", out, "--full", *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def report_of(folder: Path) -> dict:
+    return json.loads((folder / "report.json").read_text())
+
+
+def owned_and_kept(capture: Path) -> tuple[set[str], set[str]]:
+    """Words of the user's own frames, modules, ranges and paths; words of everything that stays."""
+    with gzip.open(capture) as file:
+        trace = json.load(file)
+    owned, kept = set(), set()
+    for event in trace["traceEvents"]:
+        name, category = str(event.get("name", "")), event.get("cat")
+        if category == "python_function":
+            frame = FRAME.match(name)
+            if name.startswith("nn.Module: "):
+                (kept if TORCH_MODULE.match(name) else owned).update(IDENTIFIER.findall(name[11:].rpartition("_")[0]))
+            elif frame is None or LIBRARY.match(frame[1]) or "site-packages/" in frame[1] or "/lib/python" in frame[1]:
+                kept.update(IDENTIFIER.findall(name))
+            else:
+                owned.update(IDENTIFIER.findall(frame[1].removesuffix(".py")) + IDENTIFIER.findall(frame[3]))
+        elif category in ("user_annotation", "gpu_user_annotation"):
+            known = re.match(r"ProfilerStep#|Optimizer\.|enumerate\(DataLoader|nccl:|gloo:|DistributedDataParallel\.|FSDP::|Torch-Compiled", name)
+            if not known:
+                owned.update(IDENTIFIER.findall(name))
+            elif name.startswith("FSDP::") and "(" in name:
+                owned.update(IDENTIFIER.findall(name.partition("(")[2]))
+        elif category in ("cpu_op", "kernel", "cuda_runtime", "cuda_driver"):
+            kept.update(IDENTIFIER.findall(name))
+    owned.update(IDENTIFIER.findall(str(trace.get("traceName", ""))))
+    owned.update(IDENTIFIER.findall(json.dumps(trace.get("distributedInfo", {}).get("hostname", ""))))
+    return owned, kept
+
+
+def everything_in(folder: Path, printed: str) -> str:
+    """The bytes of every report, and of every payload packed inside one."""
+    text = printed
+    for path in sorted(folder.iterdir()):
+        raw = path.read_bytes().decode(errors="replace")
+        text += raw
+        for packed in re.findall(r"[A-Za-z0-9+/=]{64,}", raw):
+            try:
+                data = base64.b64decode(packed + "=" * (-len(packed) % 4))
+            except ValueError:
+                continue
+            text += data.decode(errors="replace")
+            for bits in (-15, 15, 31):
+                try:
+                    text += zlib.decompress(data, bits).decode(errors="replace")
+                except zlib.error:
+                    continue
+    return text
+
+
+@pytest.fixture(scope="module")
+def own_words(tmp_path_factory) -> set[str]:
+    """What the program itself says, of a capture that is not one of those tested."""
+    out = tmp_path_factory.mktemp("own")
+    printed = analyze(GOLDEN / "pageable_h2d.before.json.gz", out)
+    listed = subprocess.run([PROGRAM, "list", "rules"], capture_output=True, text=True, check=True).stdout
+    return set(IDENTIFIER.findall(everything_in(out, printed + listed)))
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+def test_nothing_of_the_owner_is_in_any_report(capture, tmp_path, own_words):
+    if not capture.exists():
+        pytest.skip("no shared captures here")
+    owned, kept = owned_and_kept(capture)
+    secret = owned - kept - own_words - STAGES
+    printed = analyze(capture, tmp_path / "out", "--anonymize", "--key", str(tmp_path / "key.json"))
+    text = everything_in(tmp_path / "out", printed.replace(str(tmp_path), ""))
+    words = set(IDENTIFIER.findall(text))
+    assert not secret & words
+    assert capture.name not in text
+    names = json.dumps(json.loads((tmp_path / "key.json").read_text()))
+    assert not [word for word in secret if word not in names], "the key leads back to every name"
+    assert (tmp_path / "key.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+def test_the_diagnosis_is_the_same(capture, tmp_path):
+    if not capture.exists():
+        pytest.skip("no shared captures here")
+    analyze(capture, tmp_path / "plain")
+    analyze(capture, tmp_path / "hidden", "--anonymize", "--key", str(tmp_path / "key.json"))
+    plain, hidden = report_of(tmp_path / "plain"), report_of(tmp_path / "hidden")
+    for part in ("step_time", "breakdown", "health", "kernels", "utilisation"):
+        assert plain[part] == hidden[part], part
+    assert plain["verdict"]["bound_by"] == hidden["verdict"]["bound_by"]
+    figures = ("id", "rule", "severity", "confidence", "cost_ms_per_step", "gain")
+    assert [[finding[key] for key in figures] for finding in plain["findings"]] == [[finding[key] for key in figures] for finding in hidden["findings"]]
+    assert [op["flops"] for op in plain["operators"]] == [op["flops"] for op in hidden["operators"]]
+    assert {(note["code"], note["count"]) for note in plain["notes"]} == {(note["code"], note["count"]) for note in hidden["notes"]}
+
+
+def test_sizes_become_symbols(tmp_path):
+    analyze(GOLDEN / "launch_bound.before.json.gz", tmp_path / "out", "--anonymize", "--key", str(tmp_path / "key.json"))
+    dims = " ".join(shape["dims"] for op in report_of(tmp_path / "out")["operators"] for shape in op["shapes"] or [])
+    assert "size_" in dims
+    assert not re.search(r"[2-9]|\d\d", re.sub(r"size_\d+", "", dims))
+
+
+def test_pseudonyms_are_the_same_with_the_same_key(tmp_path):
+    capture = GOLDEN / "launch_bound.before.json.gz"
+    key = str(tmp_path / "key.json")
+    analyze(GOLDEN / "jobs/python_work.json.gz", tmp_path / "other", "--anonymize", "--key", key)
+    analyze(capture, tmp_path / "first", "--anonymize", "--key", key)
+    before = Path(key).read_text()
+    analyze(capture, tmp_path / "second", "--anonymize", "--key", key)
+    assert (tmp_path / "first/report.json").read_bytes() == (tmp_path / "second/report.json").read_bytes()
+    assert Path(key).read_text() == before
+
+
+def test_a_file_that_is_no_key_is_left_alone(tmp_path):
+    key = tmp_path / "notes.json"
+    key.write_text('{"my": "own file"}')
+    done = subprocess.run([PROGRAM, "analyze", GOLDEN / "launch_bound.before.json.gz", "-o", tmp_path / "out", "--anonymize", "--key", key],
+                          capture_output=True, text=True)
+    assert done.returncode != 0 and "key" in done.stderr
+    assert key.read_text() == '{"my": "own file"}'
+    assert not (tmp_path / "out").exists()
