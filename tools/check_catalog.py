@@ -37,8 +37,7 @@ def _of_layer(project: Path, catalog: Path) -> list[str]:
         seen.add(name)
         single = catalog.parent / f"{name}.cpp"
         sources = [single] if single.exists() else []
-        if kind == macro:
-            sources += sorted((catalog.parent / name).rglob("*.cpp"))
+        sources += sorted((catalog.parent / name).rglob("*.cpp"))
         listed.update(sources)
         if not sources:
             found.append(f"{where}: {kind}({name}) has no source src/{layer}/{name}.cpp")

@@ -55,8 +55,8 @@ struct Nesting {
     }
   }
 
-  // Frames that never got an end have the recorder's, and then hold all that came after them. A frame that names another
-  // caller further out says that they were over by then.
+  // Frames that never got an end have the recorder's, and then hold all that came after them. A frame that names
+  // another caller further out says that they were over by then.
   void close_what_is_not_its_caller(std::uint32_t frame, std::int64_t start) {
     const std::int32_t caller = frames.python_parent_id[slices.detail[frame].value];
     if (caller == kNotRecorded) return;
