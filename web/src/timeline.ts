@@ -43,6 +43,7 @@ export class TimelineView {
   private measure: [number, number] | null = null;
   private frames = false;
   private found: Uint8Array | null = null;
+  private readonly mosts = new Map<Series, number>();
   private matches: number[] = [];
   private match = -1;
   private mouseTime = 0;
@@ -274,21 +275,27 @@ export class TimelineView {
   private paintSeries(c: CanvasRenderingContext2D, lane: Lane, quiet: string, stroke: string): void {
     for (const series of lane.series ?? []) {
       const { sampleTime, sampleValue } = this.records;
-      let most = 0;
-      for (let i = series.first; i < series.first + series.count; ++i) most = Math.max(most, sampleValue[i]);
+      let most = this.mosts.get(series) ?? 0;
+      if (!this.mosts.has(series)) {
+        for (let i = series.first; i < series.first + series.count; ++i) most = Math.max(most, sampleValue[i]);
+        this.mosts.set(series, most);
+      }
       const y = (value: number) => lane.y + kSeriesHeight - 2 - (most > 0 ? (value / most) * (kSeriesHeight - 6) : 0);
       c.strokeStyle = stroke;
       c.lineWidth = 1.2;
       c.beginPath();
       let lastX = -1;
       let began = false;
-      let before = 0;
-      for (let i = series.first; i < series.first + series.count; ++i) {
+      let low = series.first;
+      let high = series.first + series.count;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (sampleTime[middle] >= this.from) high = middle;
+        else low = middle + 1;
+      }
+      let before = low > series.first ? sampleValue[low - 1] : 0;
+      for (let i = low; i < series.first + series.count; ++i) {
         const x = this.x(sampleTime[i]);
-        if (x < kGutter) {
-          before = sampleValue[i];
-          continue;
-        }
         if (x > this.width()) break;
         if (!began) c.moveTo(kGutter, y(before));
         began = true;
