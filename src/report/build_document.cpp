@@ -206,8 +206,8 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_operators(build);
   build_kernels(build);
   build_memory(build);
+  build_efficiency(build);
   build_notes(build);
-  build.reasons["utilisation"] = "needs hardware counters, which this kind of capture does not hold";
   build.reasons["throughput"] = "the input does not state the batch size";
   build.reasons["replay"] = "this version does not replay the step";
   for (const char* section : {"critical_path", "what_if", "topology"})

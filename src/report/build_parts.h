@@ -58,6 +58,8 @@ void build_kernels(Build& build);
 void build_memory(Build& build);
 
 Location location_entry(const accel::Location& location);
+void build_efficiency(Build& build);
+void add_kernel_efficiency(const Build& build, StringId name, Kernel& entry);
 
 // Milliseconds and microseconds to the nanosecond, so that the printed decimals are exact.
 inline double ms_of(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }

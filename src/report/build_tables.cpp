@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "analysis/efficiency/efficiency.h"
 #include "analysis/kernel_table.h"
 #include "analysis/operator_table.h"
 #include "report/build_parts.h"
@@ -60,8 +61,15 @@ std::vector<std::set<std::uint32_t>> type_lists(const TraceStore& store, const s
 
 OperatorShape shape_entry(const Build& build, const OperatorRow& row) {
   const StringId dims = build.store.op_args.dims[row.args.value];
-  return {build.text(dims),          row.count,           ms_of(row.self_cpu_ns), ms_of(row.cpu_ns),
-          ms_of(row.self_device_ns), ms_of(row.device_ns)};
+  std::set<std::string> types;
+  add_types(build.store.text(build.store.op_args.types[row.args.value]), types);
+  return {build.text(dims),
+          row.count,
+          ms_of(row.self_cpu_ns),
+          ms_of(row.cpu_ns),
+          ms_of(row.self_device_ns),
+          ms_of(row.device_ns),
+          types.empty() ? Text{} : Text{joined(types)}};
 }
 
 }  // namespace
@@ -69,7 +77,9 @@ OperatorShape shape_entry(const Build& build, const OperatorRow& row) {
 void build_operators(Build& build) {
   build.reasons["operators[].dtype"] = "recorded for ops alone, and with record_shapes=True";
   build.reasons["operators[].shapes"] = "recorded for ops alone, and with record_shapes=True";
-  build.reasons["operators[].flops"] = "this version does not compute it";
+  build.reasons["operators[].flops"] =
+      "counted for matrix products, convolutions, attention and ops that pass over their tensors, with "
+      "record_shapes=True";
   if (!build.results.operator_table) return;
   const OperatorTable& table = *build.results.operator_table;
   const std::size_t shown = build.shown(table.by_name.size(), kOperators, "operators");
@@ -84,6 +94,10 @@ void build_operators(Build& build) {
     entry.cpu_ms = ms_of(row.cpu_ns);
     entry.self_device_ms = ms_of(row.self_device_ns);
     entry.device_ms = ms_of(row.device_ns);
+    if (row.kind == SliceKind::op && build.results.efficiency) {
+      const auto flops = build.results.efficiency->op_flops.find(row.name.value);
+      if (flops != build.results.efficiency->op_flops.end()) entry.flops = number(flops->second);
+    }
     if (row.kind == SliceKind::op && !is_step)
       row_of_name[row.name.value] = static_cast<std::uint32_t>(build.document.operators.size());
     build.document.operators.push_back(std::move(entry));
@@ -117,10 +131,18 @@ void build_kernels(Build& build) {
   for (std::size_t i = 0; i < shown; ++i) {
     const KernelRow& row = table.kernels[i];
     const double mean = row.count == 0 ? 0 : static_cast<double>(row.total_ns) / static_cast<double>(row.count);
-    build.document.kernels.push_back({build.text(row.name), valid_utf8(row.short_name), row.count, ms_of(row.total_ns),
-                                      us_of(mean), us_of(static_cast<double>(row.min_ns)),
-                                      us_of(static_cast<double>(row.max_ns)), number_or(row.share, 0),
-                                      row.tensor_core});
+    Kernel entry;
+    entry.name = build.text(row.name);
+    entry.short_name = valid_utf8(row.short_name);
+    entry.count = row.count;
+    entry.total_ms = ms_of(row.total_ns);
+    entry.mean_us = us_of(mean);
+    entry.min_us = us_of(static_cast<double>(row.min_ns));
+    entry.max_us = us_of(static_cast<double>(row.max_ns));
+    entry.share = number_or(row.share, 0);
+    entry.tensor_core = row.tensor_core;
+    add_kernel_efficiency(build, row.name, entry);
+    build.document.kernels.push_back(std::move(entry));
   }
   if (table.kernels_per_step <= 0) return;
   KernelSummary& summary = build.document.kernel_summary;

@@ -82,9 +82,10 @@ inline Document sample_document() {
   op.cpu_ms = 2.5;
   op.self_device_ms = 0.5;
   op.device_ms = 0.75;
-  op.shapes = {{"[[2,3]]", 10, 1.5, 2.5, 0.5, 0.75}};
+  op.shapes = {{"[[2,3]]", 10, 1.5, 2.5, 0.5, 0.75, "float"}};
   document.operators.push_back(op);
-  document.kernels.push_back({"void gemm<float, `x`>(float*)", "gemm", 20, 4.0, 200.0, 1.0, 300.0, 1.0, true});
+  document.kernels.push_back({"void gemm<float, `x`>(float*)", "gemm", 20, 4.0, 200.0, 1.0, 300.0, 1.0, true, "f32",
+                              0.25, "registers", 1.5, 0.75, 45.5, "compute", 0.7});
   document.kernel_summary = {10.0, 200.0, 0.1};
   document.notes = {{std::string_view("truncated"), std::string_view("data_loss"), 1, "byte 99", "the file ends early",
                      "record again"},
