@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 DEMO := tests/golden/pytorch-2.11_h200/launch_bound.before.json.gz
 
 .DEFAULT_GOAL := help
-.PHONY: help build test demo bench-ingest format lint clean
+.PHONY: help build test demo bench-ingest bench-report format lint clean
 
 help:  ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -24,6 +24,10 @@ test:  ## every test, sanitizer builds and short fuzz runs too; closes with "N p
 bench-ingest: build  ## speed and memory of reading a capture, against its requirements
 	@tools/setup.sh bench
 	@.venv/bin/python benchmarks/ingest/run.py
+
+bench-report: build  ## size of report.html and how fast it answers
+	@tools/setup.sh bench
+	@.venv/bin/python benchmarks/report/run.py
 
 format:  ## format the C++ sources in place
 	@tools/setup.sh test

@@ -52,7 +52,7 @@ const head = `<!doctype html>
 <body>
 <div id="page"><noscript>This page needs JavaScript. The same content stands in report.md and report.json beside it.</noscript></div>
 `;
-const tail = `<script>${script}</script>\n</body>\n</html>\n`;
+const tail = `<script>${script}</script>\n`;
 
 // String literals, so that the views below are constants and nothing runs at start-up.
 function literal(name, text) {

@@ -52,6 +52,8 @@ function start(): void {
   let reading: Promise<Records | null> | null = null;
   const records = () => (reading ??= read());
   const read = async () => {
+    // The records stand behind this script.
+    if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done));
     const head = data<TimelineAbout>("timeline-about");
     const columns = document.getElementById("timeline-columns")?.textContent;
     return head && columns ? decode(head, columns) : null;

@@ -4,6 +4,7 @@ import { choice, copyButton, h, replace } from "./dom";
 import { FlameView } from "./flame_view";
 import { count, duration, evidenceFigure, percent, shortened, span, speedup, visible } from "./format";
 import { details } from "./details";
+import { memoryCard } from "./memory";
 import { currentLanguage, pick, say } from "./strings";
 import { keyOf, kMainThread, Metric, Part } from "./tree";
 import type { Page } from "./page";
@@ -263,7 +264,8 @@ function flameCard(page: Page): HTMLElement {
     return section;
   }
   const bound = page.report.verdict.bound_by;
-  let metric: Metric = (bound === "gpu_compute" || bound === "gpu_memory") && tree.data.device_total[0] > 0 ? "device" : "host";
+  const byDevice = bound === "gpu_compute" || bound === "gpu_memory" || bound === "communication" || page.report.step_time.paced_by === "device";
+  let metric: Metric = byDevice && tree.data.device_total[0] > 0 ? "device" : "host";
   let folded = false;
   const panel = h("div", { class: "details-panel" });
   const view = new FlameView(tree, metric, (key) => open(key));
@@ -348,11 +350,14 @@ function flameCard(page: Page): HTMLElement {
 
 function ladder(report: Report): HTMLElement {
   const section = h("section", { class: "card" }, h("h2", {}, say("ladder")));
+  const reasons = new Set<string>();
   for (const rung of ["nvml", "device_busy", "sm_active", "tensor_active", "mfu"]) {
     const value = report.utilisation[rung];
     const line = h("div", { class: "rung" }, h("span", { class: "rung-name" }, say(rung)));
     if (value === null || value === undefined) {
-      line.append(h("span", { class: "quiet small" }, reason(report, "utilisation." + rung)));
+      const text = reason(report, "utilisation." + rung);
+      reasons.add(text);
+      line.append(h("div", { class: "rung-axis none", title: text }), h("span", { class: "quiet" }, say("not_measured")));
     } else {
       const fill = h("div", { class: "rung-fill" });
       fill.style.width = `${Math.min(100, 100 * value)}%`;
@@ -360,6 +365,7 @@ function ladder(report: Report): HTMLElement {
     }
     section.append(line);
   }
+  for (const text of reasons) section.append(h("p", { class: "quiet small" }, text));
   if (report.health.length > 0) {
     section.append(h("h3", {}, say("health")));
     for (const measure of report.health) {
@@ -427,6 +433,7 @@ export function summary(page: Page): HTMLElement {
     headline(report, page),
     h("div", { class: "columns" }, h("div", {}, timeBar(report), flameCard(page)), h("div", {}, plan(report, page))),
     h("div", { class: "columns even" }, ladder(report), trust(report)),
+    memoryCard(page),
     page.tables(),
   );
 }

@@ -1,6 +1,7 @@
 // Level 3: the tables of kernels and operators, folded away; a row opens its details.
 import { h, replace } from "./dom";
 import { count, duration, percent, shortened, visible } from "./format";
+import { rest } from "./rest";
 import { say } from "./strings";
 import type { Page } from "./page";
 
@@ -114,5 +115,7 @@ export function tables(page: Page): HTMLElement {
       ]),
     ),
   );
+  const others = rest(report);
+  if (others.length > 0) section.append(h("h3", {}, say("other_parts")), ...others);
   return section;
 }

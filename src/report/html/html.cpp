@@ -111,11 +111,13 @@ std::string write(const Document& document, const WriterOptions& options) {
   append_data(page, "about", dumped(about));
   if (options.views != nullptr && options.views->call_tree && !options.views->call_tree->nodes.empty())
     append_data(page, "call-tree", dumped(call_tree_json(*options.views->call_tree)));
+  // The page works before its largest part has arrived.
+  page += kPageTail;
   if (options.views != nullptr && !options.views->timeline.about.empty()) {
     append_data(page, "timeline-about", options.views->timeline.about);
     page += "<script type=\"text/plain\" id=\"timeline-columns\">" + options.views->timeline.columns + "</script>\n";
   }
-  page += kPageTail;
+  page += "</body>\n</html>\n";
   return page;
 }
 

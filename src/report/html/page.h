@@ -1,4 +1,5 @@
-// The page as web/ builds it, in two parts: the data stand between them. Empty in a program built with ACCEL_WEB=OFF.
+// The page as web/ builds it, in two parts: what it shows first stands between them, single
+// records and the end of the page behind the second. Empty in a program built with ACCEL_WEB=OFF.
 #pragma once
 
 #include <string_view>

@@ -1,0 +1,30 @@
+// node screenshots.mjs PACKAGES PROGRAM CAPTURE FOLDER: the pictures of the documentation, from a report of today.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [packages, program, capture, folder] = process.argv.slice(2).map((path) => resolve(path));
+const { chromium } = createRequire(join(packages, "package.json"))("playwright-core");
+const work = mkdtempSync(join(tmpdir(), "accel-shots-"));
+mkdirSync(folder, { recursive: true });
+execFileSync(program, ["analyze", capture, "-o", work, "--quiet"]);
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width: 1280, height: 820 }, locale: "en-US", colorScheme: "light" });
+await page.goto(pathToFileURL(join(work, "report.html")).href);
+await page.waitForSelector("html[data-ready]");
+await page.waitForTimeout(300);
+await page.screenshot({ path: join(folder, "report-summary.png") });
+await page.setViewportSize({ width: 1280, height: 560 });
+await page.click("button[data-view=timeline]");
+await page.waitForSelector("html[data-timeline=ready]");
+const canvas = await page.locator(".tracks canvas").boundingBox();
+await page.mouse.move(canvas.x + 420, canvas.y + 60);
+await page.locator(".tracks canvas").focus();
+for (let i = 0; i < 10; ++i) await page.keyboard.press("w");
+await page.waitForTimeout(300);
+await page.screenshot({ path: join(folder, "report-timeline.png") });
+await browser.close();
+rmSync(work, { recursive: true });
