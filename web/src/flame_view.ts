@@ -110,6 +110,8 @@ export class FlameView {
     const ink = colour("--flame-ink");
     const page = colour("--page");
     const strong = colour("--ink");
+    const accent = colour("--accent");
+    const fills = new Map<string, string>();
     const badges = new Map<string, number>();
     this.parts().forEach((part, i) => badges.set(part.key, i + 1));
     const box = (node: FlameNode, x: number, w: number) => {
@@ -117,12 +119,14 @@ export class FlameView {
       this.drawn.push({ node, x, y, w });
       const dim = this.query !== "" && !node.name.toLowerCase().includes(this.query);
       c.globalAlpha = dim ? 0.25 : 1;
-      c.fillStyle = colour("--flame-" + node.kind);
+      let shade = fills.get(node.kind);
+      if (shade === undefined) fills.set(node.kind, (shade = colour("--flame-" + node.kind)));
+      c.fillStyle = shade;
       c.fillRect(x, y, Math.max(w - 0.5, 0.5), kRow - 1);
       const badge = badges.get(node.key);
       const share = node.self / this.view.root.total;
       if (badge && share > 0.002) {
-        c.strokeStyle = colour("--accent");
+        c.strokeStyle = accent;
         c.lineWidth = 2;
         c.strokeRect(x + 1, y + 1, Math.max(w - 2.5, 1), kRow - 3);
       }
@@ -134,7 +138,7 @@ export class FlameView {
       if (w > 26) {
         let left = x + 4;
         if (badge && share > 0.002 && w > 44) {
-          c.fillStyle = colour("--accent");
+          c.fillStyle = accent;
           c.beginPath();
           c.arc(left + 6, y + kRow / 2 - 0.5, 6.5, 0, 7);
           c.fill();

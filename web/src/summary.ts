@@ -56,7 +56,10 @@ function headline(report: Report, page: Page): HTMLElement {
   const rule = first && page.about.rules[first.rule];
   if (zh() && verdict.bound_by !== "unknown") {
     sentence = `${say("limited_by")}${say("bound_" + verdict.bound_by)}`;
-    if (rule && first.severity !== "info") sentence += `：${pick(rule.title)}`;
+    const parts = report.time_breakdown_undisturbed;
+    if (parts && parts.window_ms > 0)
+      sentence += `：${say("whole")} ${duration(parts.window_ms)}，其中${say("compute")} ${duration(parts.compute_ms)}（${percent(parts.compute_ms / parts.window_ms)}），${say("idle")} ${duration(parts.idle_ms)}（${percent(parts.idle_ms / parts.window_ms)}）`;
+    if (rule && first.severity !== "info") sentence += `；${pick(rule.title)}`;
     if (first?.cost_ms_per_step !== null && first?.cost_ms_per_step !== undefined && first.severity !== "info")
       sentence += `，${say("costs", duration(first.cost_ms_per_step), percent(first.share_of_step ?? 0))}`;
     sentence += "。";
@@ -257,7 +260,7 @@ function plan(report: Report, page: Page): HTMLElement {
 }
 
 function flameCard(page: Page): HTMLElement {
-  const section = h("section", { class: "card" });
+  const section = h("section", { class: "card flame-card" });
   const tree = page.tree;
   if (!tree) {
     section.append(h("h2", {}, say("flame")), h("p", { class: "quiet" }, say("flame_none")));
