@@ -391,7 +391,7 @@ def record(name, out):
     path = os.path.join(out, name + ".json")
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if DEVICE == "cuda" else [])
     options = {"record_shapes": True, **planted.get("profile", {})}
-    with profile(activities=activities, schedule=schedule(wait=wait, warmup=warmup, active=active), **options) as prof:
+    with profile(activities=activities, schedule=schedule(wait=wait, warmup=warmup, active=active, repeat=1), **options) as prof:
         for _ in range(wait + warmup + active):
             step(*fetch())
             prof.step()
