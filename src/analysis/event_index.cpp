@@ -34,7 +34,59 @@ NameClass classify_call(std::string_view name) {
       name == "hipFree" || name == "hipFreeAsync") {
     return NameClass::device_memory;
   }
+  for (const std::string_view part : {"ModuleLoad", "LibraryLoad", "LinkAdd", "LinkCreate"}) {
+    if (contains(name, part)) return NameClass::module_load;
+  }
   return NameClass::plain;
+}
+
+// What compilers of models call their stages, as ranges ("entire_frame_compile") ...
+bool names_compile_range(std::string_view name) {
+  if (!contains(name, "compile")) return false;
+  if (name.ends_with("_data") || contains(name, "_data: ")) return false;  // marks of no length beside the stage
+  for (const std::string_view part :
+       {"compile_inner", "entire_frame_compile", "entire_backward_compile", "backend_compile", "compile_fx",
+        "inductor_compile", "fx_codegen_and_compile", "async_compile.wait", "triton_compile", "_compile.compile"}) {
+    if (contains(name, part)) return true;
+  }
+  return contains(name, "dynamo_timed") && contains(name, "compile");
+}
+
+// ... and as frames: "path(line): function", where the compiler's own files also hold what runs on every call.
+bool is_compile_frame(std::string_view name) {
+  const std::size_t colon = name.rfind("): ");
+  if (colon == std::string_view::npos || !contains(name.substr(colon), "compile")) return false;
+  for (const std::string_view file :
+       {"torch/_dynamo/convert_frame.py", "torch/_inductor/compile_fx.py", "torch/_inductor/async_compile.py",
+        "torch/_inductor/codecache.py", "triton/compiler/compiler.py", "numba/core/dispatcher.py"}) {
+    if (contains(name, file)) return true;
+  }
+  return false;
+}
+
+// Saving a state: the frames of the libraries that do it and the names that people give it. Recomputation in the
+// backward pass is called a checkpoint too and is none.
+bool is_checkpoint_frame(std::string_view name) {
+  const std::size_t colon = name.rfind("): ");
+  if (colon == std::string_view::npos) return false;
+  const std::string_view function = name.substr(colon + 3);
+  if (contains(name, "torch/serialization.py")) return function == "save" || function == "_save";
+  if (contains(name, "safetensors/torch.py")) return function.starts_with("save");
+  if (contains(name, "torch/distributed/checkpoint/")) return function == "save" || function == "async_save";
+  return function == "save_checkpoint" || function == "save_pretrained" || function == "_save_checkpoint";
+}
+
+bool names_checkpoint_range(std::string_view name) {
+  constexpr std::size_t kLongest = 64;
+  if (name.size() > kLongest) return false;
+  std::string plain;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') plain += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') plain += c;
+  }
+  return contains(plain, "savecheckpoint") || contains(plain, "checkpointsave") || contains(plain, "writecheckpoint") ||
+         contains(plain, "savemodel") || contains(plain, "torchsave") || plain == "checkpoint" ||
+         plain == "checkpointing";
 }
 
 // Ranges that people put around the fetching of a batch, lower case without separators.
@@ -70,13 +122,15 @@ NameClass classify_frame(std::string_view name) {
   if (contains(name, "built-in method collect of") || contains(name, "built-in function collect>"))
     return NameClass::garbage_collection;
   if (contains(name, "gc.collect")) return NameClass::garbage_collection;
+  if (is_compile_frame(name)) return NameClass::compilation;
+  if (is_checkpoint_frame(name)) return NameClass::checkpoint;
   return NameClass::plain;
 }
 
 NameClass classify_overhead(std::string_view name) {
   if (contains(name, "Command Buffer Full")) return NameClass::command_buffer_full;
-  // Lazy loading of a module is work that the job does without a recorder too.
-  if (contains(name, "Lazy Function Loading")) return NameClass::plain;
+  // Loading of a module is work that the job does without a recorder too.
+  if (contains(name, "Loading")) return NameClass::module_load;
   return NameClass::recorder_overhead;
 }
 
@@ -92,7 +146,7 @@ NameClass classify_range(std::string_view name) {
       contains(name, "_fused_sgd")) {
     return NameClass::backward;
   }
-  return NameClass::plain;
+  return names_compile_range(name) ? NameClass::compilation : NameClass::plain;
 }
 
 // Which kinds of slices bear each name; a name used by kernels alone has no bit.
@@ -235,6 +289,8 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 NameClass classify_name(std::string_view name, SliceKind kind) {
   if (kind == SliceKind::annotation && classify_range(name) == NameClass::plain && names_data_range(name))
     return NameClass::data_range;
+  if (kind == SliceKind::annotation && classify_range(name) == NameClass::plain && names_checkpoint_range(name))
+    return NameClass::checkpoint;
   switch (kind) {
     case SliceKind::runtime_call:
     case SliceKind::driver_call:

@@ -32,6 +32,9 @@ enum class NameClass : std::uint8_t {
   command_buffer_full,  // the launch queue is full: a sign of a device-bound job, no cost of the recorder
   host_communication,   // communication that the host itself carries out or waits for: gloo, mpi, barriers
   backward,             // sign of training
+  compilation,          // a model or kernel is compiled: dynamo, inductor, triton, numba
+  module_load,          // device code is loaded: once per function and process
+  checkpoint,           // state is saved: torch.save and kin
 };
 
 NameClass classify_name(std::string_view name, SliceKind kind);

@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/device_timeline.h"
 #include "analysis/event_index.h"
+#include "analysis/step_classes.h"
 #include "analysis/step_marks.h"
 
 namespace accel {
@@ -147,6 +148,21 @@ void choose_pace(const DeviceTimeline& timeline, StepSegmentation& segmentation)
   }
 }
 
+// Steps that warm up say nothing about the job: they are kept out of every average.
+void set_warm_up_aside(StepSegmentation& segmentation, NoteList& notes) {
+  std::uint64_t count = 0;
+  for (Step& step : segmentation.steps) {
+    if (step.step_class != StepClass::warmup) continue;
+    if (step.complete) --segmentation.complete_count;
+    step.complete = false;
+    ++count;
+  }
+  if (count > 0) {
+    notes.add(NoteCode::warm_up_in_window, count, "step " + std::to_string(segmentation.steps.front().number),
+              "first steps that load code, compile, tune or fill the allocator, kept out of averages");
+  }
+}
+
 void add_notes(const StepSegmentation& segmentation, NoteList& notes) {
   const bool marked = segmentation.source <= StepSource::native_mark;
   if (!marked && !segmentation.steps.empty()) {
@@ -155,7 +171,7 @@ void add_notes(const StepSegmentation& segmentation, NoteList& notes) {
   std::uint64_t incomplete = 0;
   std::string where;
   for (const Step& step : segmentation.steps) {
-    if (step.complete) continue;
+    if (step.complete || step.step_class == StepClass::warmup) continue;
     if (incomplete++ == 0) where = "step " + std::to_string(step.number);
   }
   notes.add(NoteCode::step_incomplete, incomplete, where);
@@ -172,6 +188,8 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   segmentation->step_of_device_event.assign(store.device_events.size(), -1);
   count_launches(store, index, *segmentation);
   judge_completeness(store, *segmentation);
+  classify_steps(store, index, *segmentation);
+  set_warm_up_aside(*segmentation, results.notes);
   measure_host(*segmentation);
   for (const auto& range : store.device_ranges) {
     segmentation->devices.push_back(assign_device(store, timeline, range, marks.by_device_start, *segmentation));
@@ -227,6 +245,11 @@ std::vector<StepSegmentation::Window> StepSegmentation::windows_of(std::int64_t 
   return paced_by == PacedBy::device ? device_windows(device) : host_windows();
 }
 
+std::vector<StepSegmentation::Window> StepSegmentation::pace_windows() const {
+  if (paced_by == PacedBy::device) return windows_of(pacing_device);
+  return windows_of(devices.empty() ? -1 : devices.front().device);
+}
+
 std::string_view to_string(StepSource source) {
   switch (source) {
     case StepSource::profiler_step:
@@ -269,6 +292,8 @@ std::string_view to_string(StepClass step_class) {
       return "checkpoint";
     case StepClass::accumulation:
       return "accumulation";
+    case StepClass::warmup:
+      return "warmup";
   }
   return "train";
 }
@@ -284,7 +309,9 @@ AnalysisDescriptor describe_step_segmentation() {
       "the "
       "step in whose [start, end) its launch starts. A step is complete unless it is cut or more than 1 % of its "
       "kernel "
-      "launches have no device record. The device sets the pace when it lags the host at the end of the last step by "
+      "launches have no device record, or it warms up (a slow first step with module loads, compilation, allocator "
+      "growth or kernels that never come again). The device sets the pace when it lags the host at the end of the last "
+      "step by "
       "more "
       "than 1 ms and the lag grows by 2 % of a step or more with every step, or is longer than a step, and the device "
       "is "

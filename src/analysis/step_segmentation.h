@@ -22,13 +22,13 @@ enum class StepSource : std::uint8_t {
   whole_window
 };
 enum class PacedBy : std::uint8_t { unknown, host, device };
-enum class StepClass : std::uint8_t { train, evaluation, checkpoint, accumulation };
+enum class StepClass : std::uint8_t { train, evaluation, checkpoint, accumulation, warmup };
 
 struct Step {
   std::int64_t number = 0;  // N of ProfilerStep#N, else 0, 1, 2, ...
   SliceId slice;            // the marking slice, if there is one
   Interval host;            // the step on the host: of the mark itself
-  bool complete = true;     // cut steps and steps with lost launches are kept out of averages
+  bool complete = true;     // cut steps, steps with lost launches and warm-up are kept out of averages
   std::uint32_t kernel_launches = 0;
   std::uint32_t launches_without_device = 0;  // kernel launches alone
   StepClass step_class = StepClass::train;
@@ -72,6 +72,7 @@ struct StepSegmentation {
     Interval time;
   };
   std::vector<Window> windows_of(std::int64_t device) const;  // by paced_by
+  std::vector<Window> pace_windows() const;                   // those that the step time is the mean of
   std::vector<Window> host_windows() const;                   // host intervals of complete steps
   // Device periods: first assigned start of a complete step to that of the next step. A step without a successor that
   // ran on the device has none, unless it is the only one: then it ends with its own last event.

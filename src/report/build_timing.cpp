@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/distortion.h"
+#include "analysis/step_history.h"
 #include "analysis/step_segmentation.h"
 #include "analysis/time_breakdown.h"
 #include "report/apportion.h"
@@ -14,12 +15,6 @@ namespace {
 
 constexpr std::size_t kSteps = 1000;
 constexpr std::size_t kStepsForP95 = 20;
-
-// The windows that the step time is the mean of: those of the device that sets the pace, else the host's.
-std::vector<StepSegmentation::Window> pace_windows(const StepSegmentation& steps) {
-  if (steps.paced_by == PacedBy::device) return steps.windows_of(steps.pacing_device);
-  return steps.windows_of(steps.devices.empty() ? -1 : steps.devices.front().device);
-}
 
 // Linear interpolation between the two nearest ranks, as numpy.percentile does. `sorted` is not empty.
 double percentile(const std::vector<std::int64_t>& sorted, double fraction) {
@@ -79,6 +74,23 @@ void add_mean(accel::TimeParts& sum, const accel::TimeParts& parts, std::int64_t
   for (std::size_t i = 0; i < kIdleCauseCount; ++i) add(sum.idle_causes[i], parts.idle_causes[i]);
 }
 
+// Steps that stand out, and where the pace changed.
+void build_history(Build& build) {
+  StepTime& step_time = build.document.step_time;
+  build.reasons["step_time.outliers_every"] = "no two outliers, or at no one distance";
+  build.reasons["step_time.drift_us_per_step"] = "no drift found, or fewer than 10 complete steps";
+  if (!build.results.step_history || !build.results.step_segmentation) return;
+  const StepHistory& history = *build.results.step_history;
+  const std::vector<accel::Step>& steps = build.results.step_segmentation->steps;
+  for (const SlowStep& slow : history.slow)
+    step_time.outliers.push_back({steps[slow.step].number, ms_of(slow.duration_ns), ms_of(slow.usual_ns)});
+  for (const accel::PaceChange& change : history.changes)
+    step_time.change_points.push_back({steps[change.step].number, ms_of(change.before_ns), ms_of(change.after_ns)});
+  build.cap(step_time.outliers, kSteps, "step_time.outliers");
+  if (history.pattern) step_time.outliers_every = history.pattern->every;
+  if (history.drift) step_time.drift_us_per_step = number(history.drift->ns_per_step / 1e3);
+}
+
 }  // namespace
 
 void build_steps(Build& build) {
@@ -98,7 +110,7 @@ void build_steps(Build& build) {
     list.push_back(std::move(entry));
   }
   if (device_paced) {
-    for (const StepSegmentation::Window& window : pace_windows(steps)) {
+    for (const StepSegmentation::Window& window : steps.pace_windows()) {
       list[window.step].start_ns = window.time.start_ns - origin;
       list[window.step].duration_ms = ms_of(window.time.length_ns());
     }
@@ -119,7 +131,7 @@ void build_step_time(Build& build) {
     step_time.source = to_string(steps.source);
     step_time.paced_by = to_string(steps.paced_by);
     std::vector<std::int64_t> durations;
-    for (const StepSegmentation::Window& window : pace_windows(steps)) durations.push_back(window.time.length_ns());
+    for (const StepSegmentation::Window& window : steps.pace_windows()) durations.push_back(window.time.length_ns());
     fill_spread(step_time, std::move(durations));
     if (steps.complete_count > 0) step_time.host_ms = ms_of(steps.host_mean_ns);
     // The pacing device, else the slowest: the one that would set the pace next.
@@ -138,6 +150,7 @@ void build_step_time(Build& build) {
     step_time.undisturbed_low_ms = number(distortion.undisturbed_low_ns / 1e6);
     step_time.undisturbed_high_ms = number(distortion.undisturbed_high_ns / 1e6);
   }
+  build_history(build);
 }
 
 void build_breakdown(Build& build) {

@@ -29,7 +29,7 @@ const Words& bound_by_words() {
 }
 
 const Words& step_classes() {
-  static const Words words = words_up_to(StepClass::accumulation);
+  static const Words words = words_up_to(StepClass::warmup);
   return words;
 }
 

@@ -48,7 +48,7 @@ TEST(Schema, WordsOfTheEnumsHaveNoHoles) {
     for (const std::string_view word : *words) EXPECT_FALSE(word.empty());
   }
   EXPECT_EQ(bound_by_words().size(), 7u);
-  EXPECT_EQ(step_classes(), (Words{"train", "evaluation", "checkpoint", "accumulation"}));
+  EXPECT_EQ(step_classes(), (Words{"train", "evaluation", "checkpoint", "accumulation", "warmup"}));
   EXPECT_EQ(paced_by_words().back(), "device");
   EXPECT_EQ(gain_bases()[static_cast<std::size_t>(GainBasis::replay)], "replay");
   EXPECT_EQ(finding_severities()[static_cast<std::size_t>(FindingSeverity::critical)], "critical");

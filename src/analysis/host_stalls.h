@@ -1,0 +1,12 @@
+// Stalls of the main thread, part of host_activity: gaps between records that elsewhere follow each other at once.
+#pragma once
+
+#include "analysis/event_index.h"
+#include "analysis/host_activity.h"
+#include "analysis/step_segmentation.h"
+
+namespace accel {
+
+HostStalls find_stalls(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation);
+
+}  // namespace accel
