@@ -143,7 +143,8 @@ void measure_queue(const TraceStore& store, const StepSegmentation& segmentation
       weighted += ns * static_cast<double>(depth);
       if (depth == 0) empty += ns;
       total += ns;
-      activity.queue_depth_max = std::max(activity.queue_depth_max, static_cast<std::uint64_t>(std::max<std::int64_t>(0, depth)));
+      activity.queue_depth_max =
+          std::max(activity.queue_depth_max, static_cast<std::uint64_t>(std::max<std::int64_t>(0, depth)));
       at = until;
     };
     for (; next < changes.size() && changes[next].first < window.time.end_ns; ++next) {
@@ -201,7 +202,8 @@ AnalysisDescriptor describe_host_activity() {
       "主机活动",
       {"event_index", "device_timeline", "step_segmentation"},
       "Over the complete steps. By thread: time in ops that no op encloses, in calls, in calls that wait, launches. "
-      "Collections of garbage, compilation, loading of device code, saving of state and fetching of data: the outermost "
+      "Collections of garbage, compilation, loading of device code, saving of state and fetching of data: the "
+      "outermost "
       "slices of each. Launch latency: from the end of the call to the start of the kernel, where the device had been "
       "idle since before the call. Queue depth: launched and not yet started. A stall is a gap of 1 ms or more on the "
       "main thread between two records whose gap is elsewhere at most a twentieth of that; many gaps of whole "

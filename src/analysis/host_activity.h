@@ -48,7 +48,7 @@ struct HostStalls {
 
 struct HostActivity {
   std::uint32_t steps = 0;
-  std::vector<HostThread> threads;  // main first, then by launches, then by records
+  std::vector<HostThread> threads;   // main first, then by launches, then by records
   std::int64_t main_outside_ns = 0;  // main thread: outside every op and call
   HostPart garbage_collection;
   HostPart compilation;

@@ -45,8 +45,7 @@ void for_each_gap(const TraceStore& store, const StepSegmentation& segmentation,
   std::uint32_t last_row = 0;
   const auto boundary = [&](std::int64_t time, std::uint32_t row, bool is_start) {
     const std::uint64_t side = (static_cast<std::uint64_t>(store.slices.name[row].value) << 1) | (is_start ? 1U : 0U);
-    if (any && time > last_time)
-      visit(Gap{last_side * 0x9E3779B97F4A7C15ULL ^ side, {last_time, time}, last_row});
+    if (any && time > last_time) visit(Gap{last_side * 0x9E3779B97F4A7C15ULL ^ side, {last_time, time}, last_row});
     any = true;
     last_time = std::max(last_time, time);
     last_side = side;
@@ -112,8 +111,8 @@ HostStalls find_stalls(const TraceStore& store, const EventIndex& index, const S
     ++short_enough;
     switches += is_switch(gap.time.length_ns()) ? 1 : 0;
   }
-  stalls.interpreter = switches >= kSwitchGaps &&
-                       static_cast<double>(switches) >= kSwitchShare * static_cast<double>(short_enough);
+  stalls.interpreter =
+      switches >= kSwitchGaps && static_cast<double>(switches) >= kSwitchShare * static_cast<double>(short_enough);
 
   std::unordered_map<std::uint64_t, std::int64_t> usual;
   for (auto& [place, durations] : by_place)

@@ -9,6 +9,7 @@ Facts gather_facts(const TraceStore& store, const AnalysisResults& results) {
   facts.copies = measure_copies(store, facts.view);
   facts.host_work = find_host_work(store, facts.view);
   facts.allocator_calls = find_allocator_calls(store, facts.view);
+  facts.host_idle = measure_host_idle(store, results, facts.view);
   return facts;
 }
 

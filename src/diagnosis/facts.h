@@ -3,6 +3,7 @@
 
 #include "diagnosis/allocator_calls.h"
 #include "diagnosis/copy_exposure.h"
+#include "diagnosis/host_idle.h"
 #include "diagnosis/host_work.h"
 #include "diagnosis/step_view.h"
 
@@ -13,6 +14,7 @@ struct Facts {
   CopyExposure copies;
   HostWork host_work;
   AllocatorCalls allocator_calls;
+  HostIdle host_idle;
 };
 
 Facts gather_facts(const TraceStore& store, const AnalysisResults& results);
