@@ -40,8 +40,11 @@ Json list_rules() {
                     {"meaning", rule.meaning},
                     {"meaning_zh", rule.meaning_zh},
                     {"how_we_know", rule.how_we_know},
+                    {"how_we_know_zh", rule.how_we_know_zh},
                     {"what_to_do", rule.what_to_do},
+                    {"what_to_do_zh", rule.what_to_do_zh},
                     {"when_wrong", rule.when_wrong},
+                    {"when_wrong_zh", rule.when_wrong_zh},
                     {"thresholds", thresholds},
                     {"needs", rule.needs}});
   }

@@ -10,6 +10,8 @@
 #include "analysis/idle_attribution.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
+#include "diagnosis/loader_action.h"
+#include "diagnosis/loader_work.h"
 #include "diagnosis/rule.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
@@ -17,19 +19,19 @@
 namespace accel {
 namespace {
 
-constexpr Threshold kMostWorkers{
-    "most workers suggested", 16, "processes",
+constexpr Threshold kMostWorkersSuggested{
+    "most workers suggested", kMostWorkers, "processes",
     "more workers than that rarely find cores of their own; past it the work itself must shrink"};
+constexpr double kPartShown = 0.05;  // of the loader's time: smaller parts are not shown
 constexpr Threshold kWaitingStep{"a step counts as waiting", 0.10, "share of the step idle in the loader",
                                  "shorter waits are the hand-over of a batch that was ready"};
-
-enum class LoaderKind { none, single_process, multi_process, other };
 
 struct Loader {
   LoaderKind kind = LoaderKind::none;
   SliceId longest;
   double host_ns = 0;  // per step, in __next__
   double calls = 0;    // per step
+  std::vector<SliceId> fetches;
 };
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -67,6 +69,7 @@ Loader find_loader(const DiagnosisInput& input) {
     open_until = store.slice_end_ns(SliceId(row));
     loader.host_ns += static_cast<double>(store.slices.dur_ns[row]) / steps;
     loader.calls += 1 / steps;
+    loader.fetches.push_back(SliceId(row));
   }
   return loader;
 }
@@ -84,96 +87,28 @@ double recorded_idle_ns(const IdleOfDevice& idle, IdleCause cause) {
   return static_cast<double>(idle.total[static_cast<std::size_t>(cause)]) / windows;
 }
 
-// What the longest fetch did: ops by name directly under it, and user frames inside it, with their time.
-struct Inside {
-  std::vector<std::pair<std::int64_t, SliceId>> ops;
-  std::vector<std::pair<std::int64_t, SliceId>> frames;
-};
-
-Inside look_inside(const TraceStore& store, SliceId fetch) {
-  struct Sum {
-    std::int64_t ns = 0;
-    SliceId longest;
-  };
-  std::map<std::uint32_t, Sum> ops, frames;
-  const auto add = [&](std::map<std::uint32_t, Sum>& sums, std::uint32_t row) {
-    Sum& sum = sums[store.slices.name[row].value];
-    sum.ns += store.slices.dur_ns[row];
-    if (!sum.longest.valid() || store.slices.dur_ns[row] > store.slices.dur_ns[sum.longest.value])
-      sum.longest = SliceId(row);
-  };
-  const std::int64_t end = store.slice_end_ns(fetch);
-  const std::uint32_t last = store.thread_ranges[store.slices.thread[fetch.value].value].second;
-  for (std::uint32_t row = fetch.value + 1; row < last && store.slices.start_ns[row] < end; ++row) {
-    if (store.slices.kind[row] == SliceKind::op) {
-      const SliceId parent = store.slices.parent[row];
-      if (!parent.valid() || store.slices.kind[parent.value] != SliceKind::op) add(ops, row);
-    } else if (store.slices.kind[row] == SliceKind::frame) {
-      const auto line = parse_frame(store.text(store.slices.name[row]));
-      if (line && !is_library_frame(*line)) add(frames, row);
-    }
+std::string_view part_words(LoaderPart part) {
+  switch (part) {
+    case LoaderPart::decode:
+      return "making samples (__getitem__)";
+    case LoaderPart::collate:
+      return "collating";
+    case LoaderPart::storage:
+      return "reading from storage";
+    case LoaderPart::lock:
+      return "waiting for locks";
+    case LoaderPart::unpickle:
+      return "unpacking what workers sent";
+    case LoaderPart::pinning:
+      return "pinning";
+    case LoaderPart::sampler:
+      return "drawing indices";
+    case LoaderPart::worker_wait:
+      return "waiting for workers";
+    case LoaderPart::other:
+      break;
   }
-  const auto largest = [](const std::map<std::uint32_t, Sum>& sums) {
-    std::vector<std::pair<std::int64_t, SliceId>> list;
-    for (const auto& [name, sum] : sums) list.emplace_back(sum.ns, sum.longest);
-    std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first > b.first : a.second < b.second;
-    });
-    if (list.size() > 3) list.resize(3);
-    return list;
-  };
-  return {largest(ops), largest(frames)};
-}
-
-int workers_for(double load_ns, double rest_ns) {
-  const double needed = rest_ns > 0 ? std::ceil(load_ns / rest_ns) + 1 : kMostWorkers.value;
-  return static_cast<int>(std::clamp(needed, 2.0, kMostWorkers.value));
-}
-
-Action action_for(const StepView& view, LoaderKind kind, int workers, double load_ns, double rest_ns) {
-  Action action;
-  const std::string command = fmt::format(
-      "import os\n"
-      "loader = DataLoader(dataset, batch_size=batch_size, shuffle=True,\n"
-      "                    num_workers=min({}, len(os.sched_getaffinity(0))), pin_memory=True,\n"
-      "                    persistent_workers=True, prefetch_factor=4)\n",
-      workers);
-  action.command = command;
-  action.side_effects =
-      "each worker is a process with its own copy of the dataset object and prefetch_factor batches in host memory; "
-      "random augmentation needs a seed per worker (worker_init_fn)";
-  if (kind == LoaderKind::single_process) {
-    action.title = fmt::format("Load batches in {} worker processes", workers);
-    action.detail = fmt::format(
-        "The loader runs in the main thread (num_workers=0): nothing is launched while it makes a batch. A batch takes "
-        "{} and the rest of {} {}, "
-        "so about {} workers keep up.",
-        ms_text(load_ns), view.a_unit, ms_text(rest_ns), workers);
-    if (load_ns > kMostWorkers.value * rest_ns) {
-      action.detail +=
-          " Even they cannot hide all of it: make the batch cheaper too (decode and resize once and store the result, "
-          "or decode on the device).";
-    }
-    action.not_when =
-        "the process has no cores to spare, or the dataset cannot be pickled or shared by several processes";
-  } else if (kind == LoaderKind::multi_process) {
-    action.title = "Give the loader more workers, or make a batch cheaper";
-    action.detail =
-        "Worker processes exist and do not keep up. They are not in this capture: look at one with `py-spy top --pid "
-        "WORKER_PID` before changing "
-        "the dataset code. If raising num_workers does not help, the limit is storage, decoding, or the cores that the "
-        "job may use.";
-    action.not_when =
-        "num_workers already equals the cores that the job may use: then make the work of a batch smaller instead";
-  } else {
-    action.title = "Prepare the next batch while the device works on this one";
-    action.detail =
-        "The main thread fetches data while the device has nothing to do. Fetch in worker processes or in a thread, "
-        "one batch ahead.";
-    action.not_when =
-        "the next batch depends on the result of this one (reinforcement learning, autoregressive sampling)";
-  }
-  return action;
+  return "other work of the loader";
 }
 
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) {
@@ -207,28 +142,37 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
   add_evidence(finding, fmt::format("{}s that wait for data, of {} in the capture", view.unit, idle->by_step.size()),
                static_cast<double>(waiting), "count");
   finding.where.push_back(locate(input.store, loader.longest));
-  if (loader.kind == LoaderKind::single_process) {
-    const Inside inside = look_inside(input.store, loader.longest);
-    for (const auto& [ns, slice] : inside.frames) {
-      add_evidence(
-          finding,
-          fmt::format("in the slowest fetch: {}", short_name(input.store.text(input.store.slices.name[slice.value]))),
-          static_cast<double>(ns) / 1e6, "ms", slice);
-      finding.where.push_back(locate(input.store, slice));
-    }
-    for (const auto& [ns, slice] : inside.ops) {
-      add_evidence(finding,
-                   fmt::format("in the slowest fetch: op {}", input.store.text(input.store.slices.name[slice.value])),
-                   static_cast<double>(ns) / 1e6, "ms", slice);
-    }
-  } else if (loader.kind == LoaderKind::multi_process) {
+  const LoaderWork work = look_into_fetches(input.store, view, loader.fetches);
+  LoaderFacts facts;
+  facts.kind = loader.kind;
+  facts.part = work.main();
+  facts.load_ns = load_ns;
+  facts.rest_ns = rest_ns;
+  if (work.example(facts.part).valid()) facts.place = locate(input.store, work.example(facts.part));
+  for (std::size_t p = 0; p < kLoaderParts; ++p) {
+    if (work.ns[p] < kPartShown * work.total_ns) continue;
+    const auto part = static_cast<LoaderPart>(p);
+    if (part == LoaderPart::other && !work.frames) continue;
+    add_evidence(finding, fmt::format("of it {} per {}", part_words(part), view.unit), work.ns[p] / 1e6, "ms",
+                 work.example(part));
+    if (part != LoaderPart::other && work.example(part).valid())
+      finding.where.push_back(locate(input.store, work.example(part)));
+  }
+  if (loader.kind == LoaderKind::multi_process) {
+    facts.workers = workers_in_turn(input.store, loader.fetches);
+    if (facts.part == LoaderPart::other) facts.part = LoaderPart::worker_wait;
     add_evidence(finding, "worker processes are not in this file; batches fetched per " + std::string(view.unit),
                  loader.calls, "count");
+    if (facts.workers > 0) add_evidence(finding, "workers that take turns, as the waits tell", facts.workers, "count");
   }
+  const std::string doing = loader_part_words(facts);
+  if (!doing.empty())
+    finding.title = fmt::format("The device waits {} {} for the data loader, {} ({})", ms_text(cost_ns), view.a_unit,
+                                doing, percent_text(share));
 
-  const int workers =
-      loader.kind == LoaderKind::single_process ? workers_for(load_ns, rest_ns) : static_cast<int>(kMostWorkers.value);
-  finding.action = action_for(view, loader.kind, workers, load_ns, rest_ns);
+  const int workers = workers_needed(facts);
+  finding.action = loader_action(view, facts);
+  finding.remedies = {remedy(TransformationKind::data_ready)};
   finding.claim.idle(IdleCause::data_loading) = cost_ns;
   // Hidden completely at best; at worst the workers share the loading among them and still set the pace.
   const double shared = loader.kind == LoaderKind::single_process ? load_ns / workers : load_ns / 2;
@@ -274,7 +218,7 @@ RuleDescriptor dataloader_starvation_rule() {
       {"finding", kFindingShare, "share of the undisturbed step", "less is the hand-over of a ready batch"},
       {"warning", kWarningShare, "share of the undisturbed step", "below it the repair costs more than it brings"},
       kWaitingStep,
-      kMostWorkers};
+      kMostWorkersSuggested};
   rule.needs = {"event_index", "step_segmentation", "idle_attribution", "time_breakdown"};
   rule.run = run;
   return rule;

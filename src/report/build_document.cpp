@@ -203,6 +203,7 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_step_time(build);
   build_breakdown(build);
   build_distortion(build);
+  build_host(build);
   build_findings(build);
   build_operators(build);
   build_kernels(build);

@@ -53,6 +53,7 @@ void build_steps(Build& build);
 void build_step_time(Build& build);
 void build_breakdown(Build& build);
 void build_distortion(Build& build);
+void build_host(Build& build);
 void build_operators(Build& build);
 void build_kernels(Build& build);
 void build_memory(Build& build);

@@ -46,12 +46,14 @@ const std::vector<Expected> kExpected = {
     {"misaligned_gemm.after", BoundBy::gpu_compute, {}, false, 0},
     {"conv_no_benchmark.before", BoundBy::gpu_compute, {}, false, 0},
     {"conv_no_benchmark.after", BoundBy::host, {"launch_bound"}, false, 0},
+    {"fragmented.before", BoundBy::host, {"unfused_optimizer", "fragmented_kernels"}, true, 0},
+    {"cpu_layernorm.before", BoundBy::host, {"cpu_fallback"}, true, 0},
     {"fragmented.after", BoundBy::host, {"launch_bound"}, false, 0},
     {"cpu_layernorm.after", BoundBy::host, {"launch_bound"}, false, 0},
-    {"python_heavy.before", BoundBy::host, {}, false, 0},
+    {"python_heavy.before", BoundBy::host, {"python_overhead"}, true, 0},
     {"python_heavy.after", BoundBy::host, {"launch_bound"}, false, 0},
     // Launching may be named: it holds the other steps back, and the step after the fix is bound by it.
-    {"periodic_sync.before", BoundBy::host, {}, true, 0},
+    {"periodic_sync.before", BoundBy::host, {"step_outlier"}, true, 0},
     {"periodic_sync.after", BoundBy::host, {"launch_bound"}, false, 0},
     // Jobs of a second host (tests/device/record_captures.py).
     {"copy_back", BoundBy::host, {"device_to_host_copy"}, true, 36.1},
