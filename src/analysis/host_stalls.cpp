@@ -1,6 +1,8 @@
 #include "analysis/host_stalls.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -24,7 +26,8 @@ constexpr double kSwitchShare = 0.8;
 struct Gap {
   std::uint64_t place = 0;  // the records and ends on both sides
   Interval time;
-  std::uint32_t before = 0;  // row of the record before it
+  std::uint32_t before = 0;               // row of the record before it
+  std::uint32_t inside = SliceId::kNone;  // innermost record open during it
 };
 
 bool is_record(SliceKind kind) {
@@ -45,7 +48,11 @@ void for_each_gap(const TraceStore& store, const StepSegmentation& segmentation,
   std::uint32_t last_row = 0;
   const auto boundary = [&](std::int64_t time, std::uint32_t row, bool is_start) {
     const std::uint64_t side = (static_cast<std::uint64_t>(store.slices.name[row].value) << 1) | (is_start ? 1U : 0U);
-    if (any && time > last_time) visit(Gap{last_side * 0x9E3779B97F4A7C15ULL ^ side, {last_time, time}, last_row});
+    if (any && time > last_time)
+      visit(Gap{last_side * 0x9E3779B97F4A7C15ULL ^ side,
+                {last_time, time},
+                last_row,
+                open.empty() ? SliceId::kNone : open.back().row});
     any = true;
     last_time = std::max(last_time, time);
     last_side = side;
@@ -86,7 +93,24 @@ std::int64_t usual_of(std::vector<std::int64_t>& durations) {
   return *middle;
 }
 
+// An op that launches nothing and is more than a view may compute on the CPU: that is work, not a stall.
+bool may_compute(const TraceStore& store, const EventIndex& index, std::uint32_t row) {
+  if (row == SliceId::kNone || store.slices.kind[row] != SliceKind::op) return false;
+  return (index.slice_flags[row] & kLaunchesInside) == 0 && !is_metadata_op(store.text(store.slices.name[row]));
+}
+
 }  // namespace
+
+bool is_metadata_op(std::string_view name) {
+  constexpr std::string_view kViews[] = {
+      "as_strided",    "view",         "_unsafe_view", "reshape",        "t",         "transpose",  "permute",
+      "select",        "slice",        "expand",       "detach",         "squeeze",   "unsqueeze",  "flatten",
+      "narrow",        "chunk",        "split",        "unbind",         "alias",     "empty",      "empty_like",
+      "empty_strided", "expand_as",    "view_as",      "numpy_T",        "movedim",   "lift_fresh", "detach_",
+      "result_type",   "resolve_conj", "resolve_neg",  "_reshape_alias", "unflatten", "swapaxes",   "diagonal"};
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  return std::find(std::begin(kViews), std::end(kViews), name) != std::end(kViews);
+}
 
 HostStalls find_stalls(const TraceStore& store, const EventIndex& index, const StepSegmentation& segmentation) {
   HostStalls stalls;
@@ -95,7 +119,7 @@ HostStalls find_stalls(const TraceStore& store, const EventIndex& index, const S
   for_each_gap(store, segmentation, index.main_thread, [&](const Gap& gap) {
     // A call that waits for the device, or for room in its queue, does not stall.
     const bool in_call = store.is_call(SliceId(gap.before)) && gap.time.start_ns == store.slices.start_ns[gap.before];
-    if (gap.time.length_ns() >= kLongGapNs && !in_call) gaps.push_back(gap);
+    if (gap.time.length_ns() >= kLongGapNs && !in_call && !may_compute(store, index, gap.inside)) gaps.push_back(gap);
   });
   if (gaps.empty()) return stalls;
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_place;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/host_stalls.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/host_idle.h"
@@ -38,7 +39,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   double ops_ns = 0;
   std::vector<const HostWorkGroup*> groups;
   for (const HostWorkGroup& group : input.facts.host_work.groups) {
-    if (group.kind != SliceKind::op) continue;
+    if (group.kind != SliceKind::op || is_metadata_op(input.store.text(group.name))) continue;
     groups.push_back(&group);
     ops_ns += group.ns_per_step;
   }

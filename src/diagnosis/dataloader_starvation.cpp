@@ -62,8 +62,9 @@ Loader find_loader(const DiagnosisInput& input) {
     if (kind == LoaderKind::none || !starts_in(view.host_steps, store.slices.start_ns[row])) continue;
     if (!loader.longest.valid() || store.slices.dur_ns[row] > store.slices.dur_ns[loader.longest.value]) {
       loader.longest = SliceId(row);
-      if (loader.kind == LoaderKind::none || kind != LoaderKind::other) loader.kind = kind;
     }
+    // A frame around torch's own range does not tell which kind of loader it is; the range does.
+    if (loader.kind == LoaderKind::none || kind != LoaderKind::other) loader.kind = kind;
     if (store.slices.thread[row] == thread && store.slices.start_ns[row] < open_until) continue;
     thread = store.slices.thread[row];
     open_until = store.slice_end_ns(SliceId(row));

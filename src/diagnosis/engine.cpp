@@ -42,12 +42,17 @@ bool can_run(const RuleDescriptor& rule, const AnalysisResults& results) {
                      [&](std::string_view id) { return has_result(results, id); });
 }
 
+// A finding of whose time others have explained more than this is their symptom and not said again, unless it stands in
+// the way of another action.
+constexpr double kExplained = 0.8;
+
 // What of a finding's time others had claimed already is not promised twice: its cost becomes what is left for it.
-void cap(Finding& finding, const StepView& view, Ledger& ledger) {
+// Returns the share that was left.
+double cap(Finding& finding, const StepView& view, Ledger& ledger) {
   const double wanted = finding.claim.total_ns();
   const double granted = ledger.grant(finding.claim);
   finding.claimed_ns = std::llround(granted);
-  if (wanted <= 0 || granted >= wanted) return;
+  if (wanted <= 0 || granted >= wanted) return 1;
   finding.cost_ms_per_step *= granted / wanted;
   finding.share_of_step *= granted / wanted;
   finding.severity = std::min(finding.severity, severity_of(finding.share_of_step));
@@ -57,6 +62,7 @@ void cap(Finding& finding, const StepView& view, Ledger& ledger) {
   if (finding.gain.step_ms) finding.gain.step_ms = std::max(*finding.gain.step_ms, *finding.gain.step_low_ms);
   if (finding.gain.step_high_ms)
     finding.gain.step_high_ms = std::max(*finding.gain.step_high_ms, *finding.gain.step_low_ms);
+  return granted / wanted;
 }
 
 std::vector<Finding> run_rules(const DiagnosisInput& input) {
@@ -66,7 +72,8 @@ std::vector<Finding> run_rules(const DiagnosisInput& input) {
     for (const RuleDescriptor& rule : rules()) {
       if (rule.generic != generic || !can_run(rule, input.results)) continue;
       for (Finding& finding : rule.run(input, findings)) {
-        cap(finding, input.facts.view, ledger);
+        const double left = cap(finding, input.facts.view, ledger);
+        if (left < 1 - kExplained && finding.prerequisite_of.empty()) continue;
         findings.push_back(std::move(finding));
       }
     }

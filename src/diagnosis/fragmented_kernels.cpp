@@ -39,6 +39,16 @@ struct Runs {
   std::vector<std::uint32_t> longest_rows;
 };
 
+// Sums of gradients belong to one tensor each: what follows another is not part of a formula.
+bool sums_gradients(const TraceStore& store, SliceId launch) {
+  constexpr int kLevels = 8;
+  SliceId slice = launch;
+  for (int level = 0; slice.valid() && level < kLevels; ++level, slice = store.slices.parent[slice.value]) {
+    if (store.text(store.slices.name[slice.value]).find("AccumulateGrad") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 void close_run(const TraceStore& store, std::vector<std::uint32_t>& run, Runs& runs) {
   const auto elementwise = std::count_if(run.begin(), run.end(), [&](std::uint32_t row) {
     return is_elementwise(store.text(store.device_events.name[row]));
@@ -79,12 +89,12 @@ Runs find_runs(const DiagnosisInput& input) {
     std::vector<std::uint32_t>& run = open[store.device_events.stream[row].value];
     const SliceId launch = store.device_events.launch[row];
     const std::string_view name = store.text(store.device_events.name[row]);
-    const bool fits = store.device_events.kind[row] == DeviceEventKind::kernel && launch.valid() &&
-                      (store.device_events.flags[row] & kDeviceNoTiming) == 0 &&
-                      (is_elementwise(name) || is_reduction(name)) &&
-                      input.results.event_index->class_of(store, launch.value) != NameClass::graph_launch &&
-                      inside(view.host_steps, store.slices.start_ns[launch.value]) &&
-                      !inside(optimizer.intervals(), store.slices.start_ns[launch.value]);
+    const bool fits =
+        store.device_events.kind[row] == DeviceEventKind::kernel && launch.valid() &&
+        (store.device_events.flags[row] & kDeviceNoTiming) == 0 && (is_elementwise(name) || is_reduction(name)) &&
+        input.results.event_index->class_of(store, launch.value) != NameClass::graph_launch &&
+        inside(view.host_steps, store.slices.start_ns[launch.value]) &&
+        !inside(optimizer.intervals(), store.slices.start_ns[launch.value]) && !sums_gradients(store, launch);
     if (!fits) {
       close_run(store, run, runs);
       continue;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "diagnosis/copy_exposure.h"
+#include "diagnosis/source_location.h"
 
 namespace accel {
 namespace {
@@ -173,6 +174,11 @@ std::optional<Key> key_of(const TraceStore& store, const Launching& launching, c
       return key;
     }
     if (store.text(StringId(key.name)).starts_with("ProfilerStep#")) key.name = 0;
+    // The function of the user's that was running, whichever built-in of which object it had just called.
+    if (key.kind == SliceKind::frame) {
+      const SliceId user = user_frame_of(store, place.slice);
+      if (user.valid()) key.name = store.slices.name[user.value].value;
+    }
   }
   key.before = neighbour(store, range, time, false).value;
   key.after = neighbour(store, range, time, true).value;

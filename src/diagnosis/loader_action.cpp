@@ -57,12 +57,12 @@ void set_workers(Action& action, const StepView& view, const LoaderFacts& facts)
   action.title = facts.workers > 0 ? fmt::format("Raise num_workers from about {} to {}", facts.workers, workers)
                                    : "Give the loader more workers, or make a batch cheaper";
   action.detail = fmt::format(
-      "Worker processes exist and do not keep up: {} bring a batch every {}, and the rest of {} takes {}. They are not "
+      "Worker processes exist{} and do not keep up: a batch comes every {}, and the rest of {} takes {}. They are not "
       "in "
       "this capture: `py-spy top --pid WORKER_PID` shows what one does. If more of them do not help, the limit is "
       "storage, "
       "or the cores that the job may use.",
-      facts.workers > 0 ? fmt::format("about {}", facts.workers) : std::string("they"),
+      facts.workers > 0 ? fmt::format(" (about {}, as they take turns)", facts.workers) : std::string(),
       ms_text(facts.load_ns + facts.rest_ns), view.a_unit, ms_text(facts.rest_ns));
   action.not_when =
       "num_workers already equals the cores that the job may use: then make the work of a batch smaller instead";
@@ -72,7 +72,10 @@ void set_decode(Action& action, const StepView& view, const LoaderFacts& facts) 
   set_workers(action, view, facts);
   const std::string function = function_at(facts.place);
   if (function.empty()) return;
-  action.detail += fmt::format(" Most of a batch is spent in {}.", function);
+  action.detail += fmt::format(
+      " Most of a batch is spent in {}; if it does not compute there, it waits (a lock, a "
+      "server): `py-spy dump --pid PID` tells.",
+      function);
   action.command +=
       fmt::format("# and make {} cheaper: decode once and store the result, or use a faster decoder\n", function);
 }

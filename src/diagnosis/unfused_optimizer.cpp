@@ -14,8 +14,9 @@
 namespace accel {
 namespace {
 
-constexpr Threshold kFusedLaunches{"launches of a fused optimizer", 12, "per step",
-                                   "a fused step launches one kernel for every few hundred tensors"};
+constexpr Threshold kFusedLaunches{
+    "launches of a fused optimizer", 24, "per step",
+    "a fused step launches one kernel for every few hundred tensors, a list-wise one on few tensors about twenty"};
 // Per-tensor updates read and write each value several times; fused ones once. Half of their device time stays.
 constexpr Threshold kDeviceLeft{
     "device time left by fusing", 0.5, "share",
