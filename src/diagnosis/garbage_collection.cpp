@@ -49,6 +49,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
       "    train_step(batch)\n"
       "    if step % 500 == 499:\n"
       "        gc.collect(1)\n";
+  if (!view.training) finding.action.command.replace(finding.action.command.find("train_step"), 10, "run_model");
   finding.action.side_effects =
       "reference cycles (a graph kept by an exception, a closure) stay until the next collection: host memory, and "
       "device memory of tensors in them, may grow in between";

@@ -69,6 +69,14 @@ std::string list_of_steps(const StepSegmentation& segmentation, const std::vecto
   return list;
 }
 
+// A program that only runs a model has no training step to call.
+std::string as_calls_of_a_model(std::string command) {
+  constexpr std::string_view kTraining = "train_step";
+  for (std::size_t at = command.find(kTraining); at != std::string::npos; at = command.find(kTraining, at))
+    command.replace(at, kTraining.size(), "run_model");
+  return command;
+}
+
 struct Place {
   std::string words;  // after "while"
   Location location;
@@ -182,6 +190,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
       "        train_step(batch)\n",
       pattern ? history.pattern->every : std::max<std::int64_t>(2, history.count),
       pattern ? segmentation.steps[slow.front().step].number % history.pattern->every : 0);
+  if (!view.training) finding.action.command = as_calls_of_a_model(std::move(finding.action.command));
   finding.action.side_effects = "what is done more rarely is seen later";
   finding.action.not_when = "the slow steps are work that has to be done, such as an evaluation that was asked for";
   if (!place.name.empty() && !device_works) finding.remedies = {remedy(TransformationKind::no_host, {place.name})};
