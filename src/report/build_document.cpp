@@ -209,6 +209,7 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_kernels(build);
   build_memory(build);
   build_efficiency(build);
+  build_op_kernels(build);
   build_notes(build);
   build.reasons["throughput"] = "the input does not state the batch size";
   build.reasons["replay"] = "this version does not replay the step";

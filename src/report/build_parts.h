@@ -57,6 +57,7 @@ void build_host(Build& build);
 void build_operators(Build& build);
 void build_kernels(Build& build);
 void build_memory(Build& build);
+void build_op_kernels(Build& build);
 
 Location location_entry(const accel::Location& location);
 void build_efficiency(Build& build);

@@ -5,6 +5,7 @@
 
 #include "analysis/efficiency/efficiency.h"
 #include "analysis/kernel_table.h"
+#include "analysis/op_kernels.h"
 #include "analysis/operator_table.h"
 #include "report/build_parts.h"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t kOperators = 200;
 constexpr std::size_t kShapes = 50;
 constexpr std::size_t kKernels = 200;
+constexpr std::size_t kOpKernels = 1000;
 constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
 
 // The distinct types in a recorded "Input type" list, without scalars and absent inputs:
@@ -120,6 +122,19 @@ void build_operators(Build& build) {
     std::set<std::string> types;
     for (const std::uint32_t list : lists[i]) add_types(build.store.text(StringId(list)), types);
     if (!types.empty()) build.document.operators[i].dtype = joined(types);
+  }
+}
+
+void build_op_kernels(Build& build) {
+  if (!build.results.op_kernels || build.results.op_kernels->steps == 0) return;
+  const OpKernels& table = *build.results.op_kernels;
+  const std::size_t shown = build.shown(table.rows.size(), kOpKernels, "op_kernels");
+  const auto text = [&](StringId id) { return id.valid() ? build.text(id) : std::string(); };
+  for (std::size_t i = 0; i < shown; ++i) {
+    const OpKernelRow& row = table.rows[i];
+    build.document.op_kernels.push_back({text(row.op), text(row.dims), text(row.types), text(row.work),
+                                         number_or(static_cast<double>(row.count) / table.steps, 0),
+                                         ms_of(static_cast<double>(row.ns) / table.steps)});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "report/compare_text.h"
 #include "report/plain_text.h"
 #include "report/summary_text.h"
 #include "report/writer.h"
@@ -247,7 +248,10 @@ void Page::not_measured() {
   for (const auto& [reason, paths] : reasons) line("- " + paths + ": " + markdown_text(reason));
 }
 
-std::string write(const Document& document, const WriterOptions& options) { return Page(document, options).write(); }
+std::string write(const Document& document, const WriterOptions& options) {
+  if (document.compare) return comparison_text(document, options, true);
+  return Page(document, options).write();
+}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "report/compare_text.h"
 #include "report/plain_text.h"
 #include "report/summary_text.h"
 #include "report/writer.h"
@@ -286,7 +287,10 @@ void Page::files() {
   for (const std::string& file : options_.files) line("  " + visible_text(file));
 }
 
-std::string write(const Document& document, const WriterOptions& options) { return Page(document, options).write(); }
+std::string write(const Document& document, const WriterOptions& options) {
+  if (document.compare) return comparison_text(document, options, false);
+  return Page(document, options).write();
+}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include "analysis/memory_timeline.h"
 #include "analysis/step_segmentation.h"
+#include "compare/comparison.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/rule.h"
 #include "trace/notes.h"
@@ -78,6 +79,16 @@ const Words& note_severities() {
 
 const Words& memory_categories() {
   static const Words words = words_up_to(accel::MemoryCategory::unknown);
+  return words;
+}
+
+const Words& change_states() {
+  static const Words words = words_up_to(compare::Status::vanished);
+  return words;
+}
+
+const Words& change_verdicts() {
+  static const Words words = words_up_to(compare::Verdict::slower);
   return words;
 }
 

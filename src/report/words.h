@@ -34,5 +34,7 @@ const Words& note_codes();
 const Words& note_severities();
 const Words& memory_categories();
 const Words& memory_bases();
+const Words& change_states();
+const Words& change_verdicts();
 
 }  // namespace accel::report

@@ -189,19 +189,21 @@ std::vector<BlockLife> block_lives(const TraceStore& store, const std::vector<st
   const MemoryEventTable& events = store.memory_events;
   std::vector<BlockLife> lives;
   std::unordered_map<std::int64_t, std::size_t> alive;  // by address
-  for (const std::uint32_t row : rows) {
+  for (std::uint32_t at = 0; at < rows.size(); ++at) {
+    const std::uint32_t row = rows[at];
     const std::int64_t bytes = events.bytes[row];
     if (bytes > 0) {
       alive[events.address[row]] = lives.size();
-      lives.push_back({row, BlockLife::kNone, bytes});
+      lives.push_back({row, BlockLife::kNone, bytes, at, 0});
       continue;
     }
     const auto found = alive.find(events.address[row]);
     if (found != alive.end() && lives[found->second].bytes == -bytes) {
       lives[found->second].end = row;
+      lives[found->second].end_at = at;
       alive.erase(found);
     } else {
-      lives.push_back({BlockLife::kNone, row, -bytes});
+      lives.push_back({BlockLife::kNone, row, -bytes, 0, at});
     }
   }
   return lives;

@@ -40,6 +40,8 @@ struct BlockLife {
   std::uint32_t begin = kNone;  // row of memory_events; kNone = before the recording
   std::uint32_t end = kNone;    // kNone = after it
   std::int64_t bytes = 0;
+  std::uint32_t begin_at = 0;  // positions of the two in the device's events
+  std::uint32_t end_at = 0;
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
 };
 

@@ -150,10 +150,6 @@ void DeviceView::peak() {
 
 // `peak_at` is the position of the peak's event in rows_: blocks of events up to it have begun.
 void DeviceView::categories(std::uint32_t peak_at) {
-  // Events of one time keep their order: positions, not times, say what came first.
-  std::vector<std::uint32_t> position_of(store_.memory_events.size(), 0);
-  for (std::uint32_t i = 0; i < rows_.size(); ++i) position_of[rows_[i]] = i;
-
   std::array<CategoryMemory, kMemoryCategoryCount> parts{};
   const auto part = [&](MemoryCategory c) -> CategoryMemory& { return parts[static_cast<std::size_t>(c)]; };
   const MemoryEventTable& events = store_.memory_events;
@@ -164,8 +160,8 @@ void DeviceView::categories(std::uint32_t peak_at) {
     const MemoryCategory category = category_of(store_, placed_, life);
     sees_gradients = sees_gradients || category == MemoryCategory::gradients;
     if (life.begin == BlockLife::kNone) persistent -= life.bytes;
-    const bool begun = life.begin == BlockLife::kNone || position_of[life.begin] <= peak_at;
-    const bool ended = life.end != BlockLife::kNone && position_of[life.end] <= peak_at;
+    const bool begun = life.begin == BlockLife::kNone || life.begin_at <= peak_at;
+    const bool ended = life.end != BlockLife::kNone && life.end_at <= peak_at;
     if (!begun || ended) continue;
     seen += life.bytes;
     CategoryMemory& entry = part(category);

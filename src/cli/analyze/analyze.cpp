@@ -16,6 +16,7 @@
 #include "cli/analyze/overview.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/fail_if.h"
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "diagnosis/diagnosis.h"
@@ -61,6 +62,7 @@ class Run {
       if (auto done = take(candidate); !done) return failed(done.error());
     }
     if (auto done = finish(); !done) return failed(done.error());
+    if (status_ == kDone) status_ = conditions_;
     if (options_.strict && lost_data_ && status_ == kDone) status_ = kPartlyRead;
     return finish_output(status_);
   }
@@ -100,6 +102,7 @@ class Run {
   std::vector<std::string> skipped_;   // files of folders that are no traces
   std::string last_reason_;
   bool lost_data_ = false;
+  int conditions_ = kDone;  // what --fail-if says of the traces so far
   int status_ = kDone;
 };
 
@@ -147,6 +150,7 @@ Result<void> Run::take(const Candidate& candidate) {
   }
   if (!*analysed) return {};
   lost_data_ = lost_data_ || lost_data((*analysed)->document);
+  conditions_ = std::max(conditions_, check_conditions(options_.fail_if, nullptr, (*analysed)->document));
   if (!first_ && overview_.empty()) {
     first_ = std::move(**analysed);
     return {};

@@ -8,6 +8,7 @@
 #include "cli/analyze/options.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/fail_if.h"
 #include "cli/interrupt.h"
 #include "cli/ranges.h"
 
@@ -26,6 +27,7 @@ struct Typed {
   std::vector<std::string> formats;
   bool anonymize = false;
   std::string key = "accel-anonymize-key.json";
+  std::vector<std::string> fail_if;
 };
 
 Result<void> set_ranges(Typed& typed) {
@@ -77,6 +79,9 @@ int run(Typed& typed) {
       return kUsage;
     }
   }
+  auto conditions = parse_conditions(typed.fail_if, false);
+  if (!conditions) return kUsage;
+  typed.options.fail_if = std::move(*conditions);
   typed.options.language = report::parse_language(typed.language).value_or(report::Language::english);
   if (typed.anonymize) typed.options.anonymize_key = typed.key;
   typed.options.analysis.threads = typed.options.import.threads;
@@ -126,6 +131,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--key", typed->key,
                  "with --anonymize: file that leads from pseudonyms back to names; keep it [accel-anonymize-key.json]")
       ->type_name("FILE");
+  add_fail_if(app, typed->fail_if, false);
   app.add_flag("--full", options.full, "cut no list in the report");
   app.add_flag("--strict", options.strict, "exit status 4 when something recorded is missing from a trace");
   app.add_flag("--quiet", options.quiet, "print errors only; write the files");

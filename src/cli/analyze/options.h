@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "compare/condition.h"
 #include "ingest/importer.h"
 #include "report/labels.h"
 #include "report/writer.h"
@@ -19,6 +20,7 @@ struct AnalyzeOptions {
   std::vector<const report::WriterDescriptor*> writers;
   report::Language language = report::Language::english;
   std::string anonymize_key;  // file of the pseudonyms; empty: nothing is made anonymous
+  std::vector<compare::Condition> fail_if;
   bool full = false;
   bool quiet = false;
   bool no_colour = false;

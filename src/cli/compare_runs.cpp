@@ -1,0 +1,89 @@
+#include "cli/compare_runs.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/fail_if.h"
+#include "cli/interrupt.h"
+#include "report/compare_documents.h"
+
+namespace accel::cli {
+namespace {
+
+int failed(const Error& error) {
+  if (error.code == ErrorCode::cancelled) {
+    print_error("interrupted; nothing was written");
+    die_of_interrupt();
+  }
+  print_error(error);
+  return error.code == ErrorCode::invalid_argument ? kUsage : kUnreadable;
+}
+
+Result<std::vector<const report::WriterDescriptor*>> writers_of(const std::vector<std::string>& formats) {
+  std::vector<const report::WriterDescriptor*> writers;
+  if (formats.empty()) {
+    for (const report::WriterDescriptor& writer : report::writers()) writers.push_back(&writer);
+  }
+  for (const std::string& format : formats) {
+    const report::WriterDescriptor* writer = report::find_writer(format);
+    if (writer == nullptr)
+      return Error{ErrorCode::invalid_argument, fmt::format("'{}' is no format", format), "--format"};
+    writers.push_back(writer);
+  }
+  return writers;
+}
+
+Result<std::vector<std::string>> write_reports(const std::vector<const report::WriterDescriptor*>& writers,
+                                               const report::Document& document, const CompareOptions& options,
+                                               const report::WriterOptions& writer_options) {
+  std::vector<std::string> paths;
+  std::vector<std::string> contents;
+  for (const report::WriterDescriptor* writer : writers) {
+    if (writer->file_name.empty()) continue;
+    paths.push_back((std::filesystem::path(options.output) / writer->file_name).string());
+    contents.push_back(writer->write(document, writer_options));
+  }
+  std::vector<OutputFile> files;
+  for (std::size_t i = 0; i < paths.size(); ++i) files.push_back({paths[i], contents[i]});
+  if (auto written = write_files(files, interrupted); !written) return written.error();
+  return paths;
+}
+
+}  // namespace
+
+int compare_runs(const CompareOptions& options) {
+  const auto conditions = parse_conditions(options.fail_if, true);
+  if (!conditions) return kUsage;
+  const auto writers = writers_of(options.formats);
+  if (!writers) return failed(writers.error());
+  const auto before = load_run(options.before, options.load);
+  if (!before) return failed(before.error());
+  auto after = load_run(options.after, options.load);
+  if (!after) return failed(after.error());
+  const report::Document document = report::compare_documents(*before, std::move(*after));
+
+  report::WriterOptions writer_options;
+  writer_options.language = report::parse_language(options.language).value_or(report::Language::english);
+  if (!options.output.empty()) {
+    auto files = write_reports(*writers, document, options, writer_options);
+    if (!files) return failed(files.error());
+    writer_options.files = std::move(*files);
+  }
+  if (!options.load.quiet) {
+    writer_options.colour = colour_wanted(options.no_colour);
+    writer_options.columns = terminal_columns();
+    for (const report::WriterDescriptor* writer : *writers) {
+      if (!writer->file_name.empty()) continue;
+      const std::string text = writer->write(document, writer_options);
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    }
+  }
+  return finish_output(check_conditions(*conditions, &*before, document));
+}
+
+}  // namespace accel::cli
