@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "diagnosis/device_work.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
@@ -23,6 +24,7 @@ constexpr double kWorkLimit = 0.50;
 constexpr double kClose = 0.80;
 constexpr double kVerdictConfidence = 0.95;
 constexpr double kUnknownShare = 0.50;
+constexpr double kKnownWork = 0.50;  // of the kernels' time: with less known, what limits the rest is open
 
 // Shares of the step by what holds it up; they sum to 1.
 struct Shares {
@@ -143,6 +145,29 @@ std::string recording_phrase(const StepView& view) {
                      ms_text(added));
 }
 
+// What limits the kernels, and how far they are from it; nothing where the work of most of them is not known.
+std::string roof_phrase(const DiagnosisInput& input) {
+  const DeviceEfficiency* device = verdict_device(input);
+  if (device == nullptr || device->kernel_ns <= 0 || device->roof_known_ns < kKnownWork * device->kernel_ns) return {};
+  const double share = compute_share(input.facts.view, *device);
+  const auto phrase = [&](std::string_view what, std::string_view of, double ns, double roof_ns) {
+    return fmt::format("{} limits {} of it, at {} of the device's {}", what, ms_text(ns * share),
+                       percent_text(roof_ns / ns), of);
+  };
+  const std::string compute = device->compute_bound_ns >= kWarningShare * device->kernel_ns
+                                  ? phrase("arithmetic", "peak", device->compute_bound_ns, device->compute_roof_ns)
+                                  : std::string();
+  const std::string memory =
+      device->memory_bound_ns >= kWarningShare * device->kernel_ns
+          ? phrase("memory bandwidth", "bandwidth", device->memory_bound_ns, device->memory_roof_ns)
+          : std::string();
+  const bool memory_first = device->memory_bound_ns > device->compute_bound_ns;
+  const std::string& first = memory_first ? memory : compute;
+  const std::string& second = memory_first ? compute : memory;
+  if (first.empty()) return {};
+  return "; " + first + (second.empty() ? std::string() : ", " + second);
+}
+
 std::string sentence_for(const DiagnosisInput& input, std::span<const Finding> findings, BoundBy bound_by,
                          const Shares& shares, double health_kernel_share) {
   const StepView& view = input.facts.view;
@@ -184,9 +209,9 @@ std::string sentence_for(const DiagnosisInput& input, std::span<const Finding> f
                            std::all_of(findings.begin(), findings.end(),
                                        [](const Finding& f) { return f.severity == FindingSeverity::info; });
       return fmt::format(
-          "The device sets the pace: kernels run {} of {} of {} ({}){}", kernels, view.a_unit, step,
-          percent_text(shares.compute),
-          nothing ? fmt::format(", and the rules found nothing worth fixing above {}", percent_text(kWarningShare))
+          "The device sets the pace: kernels run {} of {} of {} ({}){}{}", kernels, view.a_unit, step,
+          percent_text(shares.compute), roof_phrase(input),
+          nothing ? fmt::format("; the rules found nothing worth fixing above {}", percent_text(kWarningShare))
                   : std::string());
     }
     case BoundBy::mixed: {

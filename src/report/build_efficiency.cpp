@@ -109,7 +109,7 @@ std::string percent(double share) {
 // Where the way from "a kernel was resident" to "the device did what it is bought for" loses most.
 std::string ladder_sentence(const Utilisation& ladder, const DeviceEfficiency& device) {
   if (!ladder.device_busy) return {};
-  std::string text = fmt::format("a kernel or copy runs for {} of the step, which is what utilisation tools show",
+  std::string text = fmt::format("a kernel or copy runs for {} of the time, which is what utilisation tools show",
                                  percent(*ladder.device_busy));
   if (device.filled_ns > 0) {
     text += fmt::format("; while kernels run, at most {} of the multiprocessors have work",

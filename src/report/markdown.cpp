@@ -26,6 +26,7 @@ class Page {
     plan();
     findings();
     memory();
+    efficiency();
     kernels();
     operators();
     notes();
@@ -62,6 +63,7 @@ class Page {
   void finding(const Finding& finding, std::size_t number);
   void code_block(const std::string& code);
   void memory();
+  void efficiency();
   void kernels();
   void operators();
   void notes();
@@ -185,6 +187,28 @@ void Page::memory() {
   }
 }
 
+void Page::efficiency() {
+  const Efficiency& efficiency = document_.efficiency;
+  if (!document_.utilisation.sentence && efficiency.groups.empty()) return;
+  heading(say(Label::efficiency));
+  if (document_.utilisation.sentence) line(markdown_text(*document_.utilisation.sentence) + ".");
+  if (efficiency.groups.empty()) return;
+  line();
+  line(fmt::format("{}:", say(Label::costliest_calls)));
+  line();
+  row({"op", "shapes", "dtype", "a step", "TFLOP/s", "TB/s", "bound", "of the roof"});
+  line("|---|---|---|---:|---:|---:|---|---:|");
+  const std::string unknown(say(Label::not_measured));
+  const auto figure = [&](const Number& value) { return value ? fmt::format("{:.3g}", *value) : unknown; };
+  for (std::size_t i = 0; i < efficiency.groups.size() && i < kTableRows; ++i) {
+    const WorkGroup& group = efficiency.groups[i];
+    row({name_cell(group.op ? *group.op : group.kernel), group.dims ? name_cell(*group.dims) : unknown,
+         markdown_text(group.dtype.value_or(unknown)), duration_text(group.ms_per_step), figure(group.tflops),
+         figure(group.tbps), group.bound.value_or(unknown),
+         group.roof_share ? markdown_text(percent_text(*group.roof_share)) : unknown});
+  }
+}
+
 void Page::kernels() {
   if (document_.kernels.empty()) return;
   heading(say(Label::kernels));
@@ -196,11 +220,12 @@ void Page::kernels() {
                      *summary.per_step, duration_text(*summary.mean_us / 1e3), percent_text(*summary.share_below_5us)));
     line();
   }
-  row({"kernel", "count", "total", "mean", "share"});
-  line("|---|---:|---:|---:|---:|");
+  row({"kernel", "dtype", "count", "total", "mean", "share"});
+  line("|---|---|---:|---:|---:|---:|");
   for (std::size_t i = 0; i < document_.kernels.size() && i < kTableRows; ++i) {
     const Kernel& kernel = document_.kernels[i];
-    row({name_cell(kernel.short_name.empty() ? kernel.name : kernel.short_name), count_text(kernel.count),
+    row({name_cell(kernel.short_name.empty() ? kernel.name : kernel.short_name),
+         markdown_text(kernel.dtype.value_or(std::string(say(Label::not_measured)))), count_text(kernel.count),
          duration_text(kernel.total_ms), duration_text(kernel.mean_us / 1e3),
          markdown_text(percent_text(kernel.share))});
   }
@@ -209,11 +234,12 @@ void Page::kernels() {
 void Page::operators() {
   if (document_.operators.empty()) return;
   heading(say(Label::operators));
-  row({"op", "count", "self CPU", "CPU", "self device", "device"});
-  line("|---|---:|---:|---:|---:|---:|");
+  row({"op", "dtype", "count", "self CPU", "CPU", "self device", "device"});
+  line("|---|---|---:|---:|---:|---:|---:|");
   for (std::size_t i = 0; i < document_.operators.size() && i < kTableRows; ++i) {
     const Operator& op = document_.operators[i];
-    row({name_cell(op.name), count_text(op.count), duration_text(op.self_cpu_ms), duration_text(op.cpu_ms),
+    row({name_cell(op.name), markdown_text(op.dtype.value_or(std::string(say(Label::not_measured)))),
+         count_text(op.count), duration_text(op.self_cpu_ms), duration_text(op.cpu_ms),
          duration_text(op.self_device_ms), duration_text(op.device_ms)});
   }
 }

@@ -48,6 +48,7 @@ class Page {
     header();
     where_time_goes();
     health();
+    efficiency();
     memory();
     plan();
     findings();
@@ -84,6 +85,7 @@ class Page {
   void header();
   void where_time_goes();
   void health();
+  void efficiency();
   void memory();
   void plan();
   void findings();
@@ -190,6 +192,12 @@ void Page::memory() {
     begun = true;
     paragraph("  ", text);
   }
+}
+
+void Page::efficiency() {
+  if (!document_.utilisation.sentence) return;
+  heading(say(Label::efficiency));
+  paragraph("  ", *document_.utilisation.sentence);
 }
 
 void Page::plan() {

@@ -54,6 +54,36 @@ class SyntheticJob {
     device_event(DeviceEventKind::kernel, kernel, std::max(device_free, now + host * 0.8 + 2), device, correlation, {});
     now += host;
   }
+  // The same with recorded arguments and launch configuration; by default a grid that fills the device.
+  struct Shaped {
+    std::string_view op;
+    std::string_view dims;
+    std::string_view types;
+    std::string_view kernel;
+    double host = 10;
+    double device = 0;
+    std::int32_t blocks = 132 * 16;
+    std::string_view strides = {};
+  };
+  void launch_shaped(const Shaped& shaped) {
+    OpArgsRow args;
+    args.dims = batch_.intern(shaped.dims);
+    args.types = batch_.intern(shaped.types);
+    if (!shaped.strides.empty()) args.strides = batch_.intern(shaped.strides);
+    LaunchConfigRow config;
+    config.grid_x = shaped.blocks;
+    config.block_x = 256;
+    config.grid_y = config.grid_z = config.block_y = config.block_z = 1;
+    config.registers = 32;
+    config.shared_memory = 0;
+    args_ = batch_.add_op_args(args);
+    config_ = batch_.add_launch_config(config);
+    launch(shaped.op, shaped.kernel, shaped.host, shaped.device);
+    args_ = ArgsId();
+    config_ = LaunchConfigId();
+  }
+  // The device is an H200 of 132 multiprocessors.
+  void on_h200() { named_ = true; }
   // The host waits until the device is done, inside `op`.
   void wait(std::string_view op, std::string_view name = "cudaStreamSynchronize") {
     const double end = std::max(now + 2, device_free + 1) + 1;
@@ -107,6 +137,18 @@ class SyntheticJob {
       properties.total_memory_bytes = card;
       builder.process().devices.push_back(properties);
     }
+    if (named_) {
+      DeviceProperties device;
+      device.name = "NVIDIA H200";
+      device.sms = 132;
+      device.compute_major = 9;
+      device.compute_minor = 0;
+      device.max_threads_per_sm = 2048;
+      device.registers_per_sm = 65536;
+      device.shared_memory_per_sm = 233472;
+      device.warp_size = 32;
+      builder.process().devices.push_back(device);
+    }
     builder.commit(batch_, 0);
     Result<TraceStore> result = builder.finish();
     EXPECT_TRUE(result.ok());
@@ -152,7 +194,7 @@ class SyntheticJob {
     return slice;
   }
   void slice(SliceKind kind, std::string_view name, double start, double end) {
-    OpDetailRow detail{kNotRecorded, kNotRecorded, ArgsId(), kNotRecorded32};
+    OpDetailRow detail{kNotRecorded, kNotRecorded, args_, kNotRecorded32};
     batch_.add_slice(row(kind, name, start, end), &detail);
   }
   void call_record(std::string_view name, double start, double end, std::int64_t correlation) {
@@ -171,6 +213,7 @@ class SyntheticJob {
     event.kind = kind;
     if (kind == DeviceEventKind::kernel) {
       KernelDetailRow detail;
+      detail.config = config_;
       batch_.add_device_event(event, &detail);
     } else {
       CopyDetailRow detail{copy.bytes, copy.direction, copy.source, copy.destination};
@@ -197,6 +240,9 @@ class SyntheticJob {
 
   TraceBatch batch_;
   ThreadIndex main_;
+  ArgsId args_;
+  LaunchConfigId config_;
+  bool named_ = false;
   double step_start_ = 0;
   double copy_free_ = 0;
   int step_ = 0;

@@ -193,7 +193,10 @@ class Builder {
       ++group.calls_in_steps;
       group.ns_in_steps += ns;
     }
-    for (const Launch& launch : launches) add_kernel(device, launch.event, group);
+    for (const Launch& launch : launches) {
+      if (rearranges(launch.event)) group.layout_ns += static_cast<double>(store_.device_events.dur_ns[launch.event]);
+      add_kernel(device, launch.event, group);
+    }
   }
 
   WorkGroup new_group(const DeviceEfficiency& device, SliceId owner, StringId op, ArgsId args, std::uint32_t main,

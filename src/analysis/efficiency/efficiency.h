@@ -43,6 +43,7 @@ struct WorkGroup {
   std::uint64_t calls = 0;  // in the whole capture
   std::uint64_t kernels = 0;
   double device_ns = 0;
+  double layout_ns = 0;              // of it, kernels that only rearrange tensors
   std::uint64_t calls_in_steps = 0;  // in complete steps
   double ns_in_steps = 0;
   std::optional<LaunchFill> fill;

@@ -34,17 +34,17 @@ const std::vector<Expected> kExpected = {
     {"launch_bound.after", BoundBy::gpu_compute, {}, false, 0},
     {"mem_churn.before", BoundBy::unknown, {"allocator_churn"}, false, 3.43},
     {"mem_churn.after", BoundBy::gpu_compute, {}, false, 0},
-    {"pageable_h2d.before", BoundBy::data_loading, {"host_to_device_copy"}, false, 103.2},
-    {"pageable_h2d.after", BoundBy::data_loading, {"host_to_device_copy"}, false, 14.6},
+    {"pageable_h2d.before", BoundBy::data_loading, {"host_to_device_copy", "layout_copies"}, false, 103.2},
+    {"pageable_h2d.after", BoundBy::data_loading, {"host_to_device_copy", "layout_copies"}, false, 14.6},
     {"healthy_lm.after", BoundBy::gpu_compute, {}, false, 0},
     {"healthy_compiled.after", BoundBy::gpu_compute, {}, false, 0},
-    {"fp32_matmul.before", BoundBy::gpu_compute, {}, false, 0},
+    {"fp32_matmul.before", BoundBy::gpu_compute, {"fp32_matmul"}, false, 0},
     {"fp32_matmul.after", BoundBy::gpu_compute, {}, false, 0},
-    {"naive_attention.before", BoundBy::gpu_compute, {}, false, 0},
+    {"naive_attention.before", BoundBy::gpu_compute, {"unfused_attention"}, false, 0},
     {"naive_attention.after", BoundBy::gpu_compute, {}, false, 0},
-    {"misaligned_gemm.before", BoundBy::gpu_compute, {}, false, 0},
+    {"misaligned_gemm.before", BoundBy::gpu_compute, {"misaligned_gemm"}, false, 0},
     {"misaligned_gemm.after", BoundBy::gpu_compute, {}, false, 0},
-    {"conv_no_benchmark.before", BoundBy::gpu_compute, {}, false, 0},
+    {"conv_no_benchmark.before", BoundBy::gpu_compute, {"layout_copies"}, false, 0},
     {"conv_no_benchmark.after", BoundBy::host, {"launch_bound"}, false, 0},
     {"fragmented.before", BoundBy::host, {"unfused_optimizer", "fragmented_kernels"}, true, 0},
     {"cpu_layernorm.before", BoundBy::host, {"cpu_fallback"}, true, 0},
@@ -57,7 +57,7 @@ const std::vector<Expected> kExpected = {
     {"periodic_sync.after", BoundBy::host, {"launch_bound"}, false, 0},
     // Jobs of a second host (tests/device/record_captures.py).
     {"copy_back", BoundBy::host, {"device_to_host_copy"}, true, 36.1},
-    {"pageable_copy", BoundBy::gpu_compute, {"host_to_device_copy"}, false, 21.1},
+    {"pageable_copy", BoundBy::gpu_compute, {"host_to_device_copy", "layout_copies"}, false, 21.1},
     {"loader_in_process", BoundBy::data_loading, {"dataloader_starvation"}, true, 0},
     {"inference", BoundBy::host, {"launch_bound"}, false, 0},
     {"graph_healthy", BoundBy::gpu_compute, {}, false, 0},
@@ -113,6 +113,31 @@ INSTANTIATE_TEST_SUITE_P(Captures, H200Pairs, testing::ValuesIn(kExpected), [](c
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
 });
+
+// Steps of the jobs with another kernel, measured without a profiler.
+TEST(H200Gains, ReplacedKernelsTakeWhatTheJobWithoutTheFaultTook) {
+  const std::pair<const char*, double> truths[] = {
+      {"fp32_matmul.before", 11.0}, {"misaligned_gemm.before", 2.54}, {"naive_attention.before", 15.4}};
+  for (const auto& [capture, after_ms] : truths) {
+    const std::string path = path_of(capture);
+    if (path.empty()) GTEST_SKIP() << capture << " is not here";
+    const Diagnosis diagnosis = diagnose_file(path);
+    ASSERT_FALSE(diagnosis.findings.empty()) << capture;
+    const Gain& gain = diagnosis.findings.front().gain;
+    ASSERT_TRUE(gain.step_low_ms && gain.step_high_ms) << capture;
+    EXPECT_LE(*gain.step_low_ms, after_ms) << capture;
+    EXPECT_GE(*gain.step_high_ms, after_ms) << capture;
+    EXPECT_LE(*gain.step_high_ms, 3 * *gain.step_low_ms) << capture;
+  }
+}
+
+// Taking work off the device shortens no step that the host holds up.
+TEST(H200Gains, NoStepIsPromisedForConvolutionsAndLayoutWhereTheHostMaySetThePace) {
+  const std::string path = path_of("conv_no_benchmark.before");
+  if (path.empty()) GTEST_SKIP() << "conv_no_benchmark.before is not here";
+  for (const Finding& finding : diagnose_file(path).findings)
+    EXPECT_FALSE(finding.gain.step_ms.has_value()) << finding.rule;
+}
 
 TEST(H200Plan, WaitsGoBeforeTheGraphThatTheyAreInTheWayOf) {
   const std::string path = path_of("item_sync.before");
