@@ -80,8 +80,8 @@ for (const capture of captures) {
         same(await text(page, "[data-figure=window_ms]"), duration(report.time_breakdown_undisturbed.window_ms), "window");
         await page.click("button[data-value=measured]");
         same(await text(page, "[data-figure=window_ms]"), duration(report.time_breakdown.window_ms), "window as recorded");
-        const widths = await page.locator(".piece").evaluateAll((pieces) => pieces.reduce((sum, piece) => sum + piece.getBoundingClientRect().width, 0));
-        const bar = await page.locator(".bar").evaluate((element) => element.getBoundingClientRect().width);
+        const widths = await page.locator(".time .piece").evaluateAll((pieces) => pieces.reduce((sum, piece) => sum + piece.getBoundingClientRect().width, 0));
+        const bar = await page.locator(".time .bar").evaluate((element) => element.getBoundingClientRect().width);
         holds(Math.abs(widths - bar) < 3, `the pieces fill ${widths} of ${bar} pixels`);
       }
       same(await page.locator(".plan-list > li").count(), report.plan.length, "plan");

@@ -1,5 +1,6 @@
 // Level 2: what is known of one op, kernel, call, module, range or frame.
 import { h } from "./dom";
+import { groupsOf, rooflineOf } from "./efficiency";
 import { count, duration, percent, shortened, visible } from "./format";
 import { say } from "./strings";
 import { overSteps } from "./records";
@@ -97,13 +98,16 @@ export function details(page: Page, key: string, open: (key: string) => void): H
             "tbody",
             {},
             op.shapes.slice(0, 12).map((shape) =>
-              h("tr", {}, h("td", {}, h("code", {}, shortened(visible(shape.dims), 90))), h("td", { class: "n" }, count(shape.count)), h("td", { class: "n" }, duration(shape.self_cpu_ms)), h("td", { class: "n" }, duration(shape.self_device_ms))),
+              h("tr", {}, h("td", {}, h("code", {}, shortened(visible(shape.dims), 90)), shape.dtype ? h("span", { class: "quiet small" }, ` ${visible(shape.dtype)}`) : null), h("td", { class: "n" }, count(shape.count)), h("td", { class: "n" }, duration(shape.self_cpu_ms)), h("td", { class: "n" }, duration(shape.self_device_ms))),
             ),
           ),
         ),
       );
     }
   }
+  const groups = groupsOf(page.report).filter((group) => (info.kind === "op" && group.op === info.name) || (info.kind === "kernel" && group.kernel === info.label));
+  const roof = groups.length > 0 && rooflineOf(page.report, groups, () => undefined);
+  if (roof) box.append(h("h4", {}, say("roofline")), h("div", { class: "roof-small" }, roof));
   const near = h("div", { class: "relatives" });
   const callers = relatives("called_by", info.callers, page, open);
   const callees = relatives("calls_what", info.callees, page, open);

@@ -26,6 +26,16 @@ export function replace(element: Element, ...children: (Child | Child[])[]): voi
   append(element, children);
 }
 
+// A part that fails leaves the others standing, says so in its place and on the console.
+export function guarded(make: () => HTMLElement | null): HTMLElement | null {
+  try {
+    return make();
+  } catch (error) {
+    console.error(error);
+    return h("section", { class: "card" }, h("p", {}, "This part could not be shown: " + String(error)));
+  }
+}
+
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -60,8 +60,8 @@ export function evidenceFigure(value: number | null, unit: string): string {
 }
 
 // Control and direction-changing characters would hide or reorder what stands beside them.
-export function visible(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, (c) => {
+export function visible(text: string | null | undefined): string {
+  return (text ?? "").replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, (c) => {
     const code = c.charCodeAt(0);
     return code < 256 ? "\\x" + code.toString(16).padStart(2, "0") : `\\u{${code.toString(16)}}`;
   });

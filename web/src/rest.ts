@@ -6,7 +6,7 @@ import type { Report } from "./types";
 
 const kShown = new Set([
   "schema_version", "tool", "time_origin_ns", "inputs", "job", "verdict", "health", "utilisation", "steps", "time_breakdown", "time_breakdown_undisturbed",
-  "distortion", "findings", "plan", "operators", "kernels", "kernel_summary", "memory", "notes", "not_measured",
+  "distortion", "findings", "plan", "operators", "kernels", "kernel_summary", "memory", "efficiency", "step_time", "breakdown", "notes", "not_measured",
 ]);
 const kRows = 50;
 

@@ -1,9 +1,10 @@
 // The summary: the sentence, the bar, the plan, the flame graph with its details, the ladder, tables and the trust box.
 import { barParts } from "./bar";
-import { choice, copyButton, h, replace } from "./dom";
+import { choice, copyButton, guarded, h, replace } from "./dom";
 import { FlameView } from "./flame_view";
 import { count, duration, evidenceFigure, percent, shortened, span, speedup, visible } from "./format";
 import { details } from "./details";
+import { efficiencyCard, stepsCard } from "./efficiency";
 import { memoryCard } from "./memory";
 import { currentLanguage, pick, say } from "./strings";
 import { keyOf, kMainThread, Metric, Part } from "./tree";
@@ -354,10 +355,13 @@ function flameCard(page: Page): HTMLElement {
 function ladder(report: Report): HTMLElement {
   const section = h("section", { class: "card" }, h("h2", {}, say("ladder")));
   const reasons = new Set<string>();
-  for (const rung of ["nvml", "device_busy", "sm_active", "tensor_active", "mfu"]) {
+  const sentence = report.utilisation.sentence;
+  if (typeof sentence === "string") section.append(h("p", { lang: "en" }, visible(sentence)));
+  for (const rung of ["nvml", "device_busy", "sm_active", "sm_active_estimate", "tensor_active", "tensor_time", "roof_share", "mfu"]) {
     const value = report.utilisation[rung];
+    if (value === undefined || typeof value === "string") continue;
     const line = h("div", { class: "rung" }, h("span", { class: "rung-name" }, say(rung)));
-    if (value === null || value === undefined) {
+    if (value === null) {
       const text = reason(report, "utilisation." + rung);
       reasons.add(text);
       line.append(h("div", { class: "rung-axis none", title: text }), h("span", { class: "quiet" }, say("not_measured")));
@@ -433,10 +437,12 @@ export function summary(page: Page): HTMLElement {
   return h(
     "main",
     { class: "summary" },
-    headline(report, page),
-    h("div", { class: "columns" }, h("div", {}, timeBar(report), flameCard(page)), h("div", {}, plan(report, page))),
-    h("div", { class: "columns even" }, ladder(report), trust(report)),
-    memoryCard(page),
-    page.tables(),
+    guarded(() => headline(report, page)),
+    h("div", { class: "columns" }, h("div", {}, guarded(() => timeBar(report)), guarded(() => flameCard(page))), h("div", {}, guarded(() => plan(report, page)))),
+    h("div", { class: "columns even" }, guarded(() => ladder(report)), guarded(() => trust(report))),
+    guarded(() => stepsCard(report)),
+    guarded(() => efficiencyCard(page)),
+    guarded(() => memoryCard(page)),
+    guarded(() => page.tables()),
   );
 }

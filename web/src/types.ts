@@ -59,7 +59,7 @@ export interface Operator {
   cpu_ms: number;
   self_device_ms: number;
   device_ms: number;
-  shapes: { dims: string; count: number; self_cpu_ms: number; cpu_ms: number; self_device_ms: number; device_ms: number }[] | null;
+  shapes: { dims: string; dtype?: string | null; count: number; self_cpu_ms: number; cpu_ms: number; self_device_ms: number; device_ms: number }[] | null;
   flops: number | null;
 }
 export interface Kernel {
@@ -88,7 +88,7 @@ export interface Report {
   };
   verdict: { bound_by: string; sentence: string; confidence: number };
   health: { measure: string; value: number | null; bound: number; at_least: boolean; ok: boolean }[];
-  utilisation: Record<string, number | null>;
+  utilisation: Record<string, number | string | null>;
   steps: Step[];
   step_time: {
     mean_ms: number | null;
