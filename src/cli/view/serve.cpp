@@ -37,9 +37,7 @@ class Descriptor {
   int fd_;
 };
 
-Error system_error(const char* what) {
-  return {ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno)), ""};
-}
+Error system_error(const char* what) { return {ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno)), ""}; }
 
 Result<std::string> random_token() {
   std::array<unsigned char, 16> bytes{};
