@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 DEMO := tests/golden/pytorch-2.11_h200/launch_bound.before.json.gz
 
 .DEFAULT_GOAL := help
-.PHONY: help build test demo bench-ingest bench-report format lint clean
+.PHONY: help build test demo bench-ingest bench-diagnosis bench-report format lint clean
 
 help:  ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -28,6 +28,9 @@ bench-ingest: build  ## speed and memory of reading a capture, against its requi
 bench-report: build  ## size of report.html and how fast it answers
 	@tools/setup.sh bench
 	@.venv/bin/python benchmarks/report/run.py
+
+bench-diagnosis: build  ## how true undisturbed step, gains and replay are, against jobs measured without a profiler
+	@python3 benchmarks/diagnosis/run.py
 
 format:  ## format the C++ sources in place
 	@tools/setup.sh test

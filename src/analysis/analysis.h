@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analysis/transformation.h"
 #include "base/result.h"
 #include "trace/trace_store.h"
 
@@ -34,8 +35,9 @@ struct AnalysisResults {
 struct AnalysisOptions {
   unsigned threads = 0;  // 0 = one per core
   Progress* progress = nullptr;
-  std::string step_annotation;        // a user range that marks steps, instead of ProfilerStep#N
-  double health_kernel_share = 0.85;  // the health line's bounds, shares of the undisturbed step
+  std::string step_annotation;                       // a user range that marks steps, instead of ProfilerStep#N
+  std::vector<std::vector<Transformation>> what_if;  // questions of the caller; each is a list that composes
+  double health_kernel_share = 0.85;                 // the health line's bounds, shares of the undisturbed step
   double health_idle_share = 0.20;
 };
 

@@ -9,6 +9,8 @@
 #include "analysis/audit.h"
 #include "analysis/device_timeline.h"
 #include "analysis/event_index.h"
+#include "analysis/step_graph/replay.h"
+#include "analysis/step_graph/undisturbed.h"
 #include "analysis/step_segmentation.h"
 
 namespace accel {
@@ -20,16 +22,18 @@ namespace {
 // The duration of one view is no unit: most of a record's cost falls outside of its own interval.
 constexpr double kWrappingQuantile = 0.1;
 constexpr double kRecordCost = 1.5;
-// A call into CUDA costs more: several of its inner calls are intercepted, and the device keeps a record too.
-constexpr double kCallCost = 8.0;
-constexpr double kFrameCost = 0.4;
+// A call into CUDA costs more: several of its inner calls are intercepted, and the device keeps a record too. How much
+// shows in how long launches take: without a recorder one is over in about 4 us.
+constexpr double kCallCost = 4.0;
+constexpr double kPlainLaunchNs = 4'000;
+constexpr double kFrameCost = 0.8;
 constexpr std::size_t kEnoughOps = 20;
 // The truth lies within these shares of the cost for about nine of ten captures with a known truth.
-constexpr double kLowCostShare = 1.6;
-constexpr double kHighCostShare = 0.35;
+constexpr double kLowCostShare = 1.3;
+constexpr double kHighCostShare = 0.6;
 // ... and no run of a job is better known than within these shares of its step.
-constexpr double kLowStepShare = 0.88;
-constexpr double kHighStepShare = 1.08;
+constexpr double kLowStepShare = 0.9;
+constexpr double kHighStepShare = 1.1;
 // Ranks that talk over the host were up to 11 % slower without the recorder than with it.
 constexpr double kHostCommunicationShare = 1.12;
 
@@ -63,6 +67,22 @@ std::optional<double> measure_unit_ns(const TraceStore& store, const EventIndex&
   const auto at = times.begin() + static_cast<std::ptrdiff_t>(kWrappingQuantile * static_cast<double>(times.size()));
   std::nth_element(times.begin(), at, times.end());
   return *at > 0 ? std::optional(static_cast<double>(*at)) : std::nullopt;
+}
+
+// What one call costs more for being recorded, from the median launch.
+double measure_call_cost_ns(const TraceStore& store, const EventIndex& index) {
+  std::vector<std::int64_t> launches;
+  for (const ThreadIndex thread : index.launching_threads) {
+    const auto [first, last] = store.thread_ranges[thread.value];
+    for (std::uint32_t i = first; i < last; ++i) {
+      if (store.is_call(SliceId(i)) && index.class_of(store, i) == NameClass::kernel_launch)
+        launches.push_back(store.slices.dur_ns[i]);
+    }
+  }
+  if (launches.empty()) return 0;
+  const auto middle = launches.begin() + static_cast<std::ptrdiff_t>(launches.size() / 2);
+  std::nth_element(launches.begin(), middle, launches.end());
+  return kCallCost * std::max(0.0, static_cast<double>(*middle) - kPlainLaunchNs);
 }
 
 // Rows of a thread that start in [start, end).
@@ -106,9 +126,9 @@ void count_records(const TraceStore& store, const EventIndex& index, const StepS
   distortion.overhead_rows_ns_per_step = static_cast<double>(overhead) / steps;
 }
 
-// What the busiest device has to do in a step: its own work, or what it did meanwhile where that is more (work of steps
-// before the window).
-double busy_per_step(const StepSegmentation& segmentation, const DeviceTimeline& timeline) {
+// What the busiest device has to do in a step: its own work, or, if `with_others`, what it did meanwhile where that is
+// more (work of steps before the window).
+double busy_per_step(const StepSegmentation& segmentation, const DeviceTimeline& timeline, bool with_others = true) {
   double most = 0;
   for (std::size_t d = 0; d < segmentation.devices.size(); ++d) {
     const DeviceSteps& device = segmentation.devices[d];
@@ -118,45 +138,9 @@ double busy_per_step(const StepSegmentation& segmentation, const DeviceTimeline&
       assigned += static_cast<double>(device.steps[window.step].assigned_busy_ns);
       meanwhile += static_cast<double>(timeline.devices[d].busy.clipped(window.time).total_ns());
     }
-    most = std::max({most, assigned, meanwhile});
+    most = std::max({most, assigned, with_others ? meanwhile : 0});
   }
   return most / std::max(1U, segmentation.complete_count);
-}
-
-// Calls of the launching threads that block on the device and start in `window`, by start.
-std::vector<Interval> blocking_calls(const TraceStore& store, const EventIndex& index, Interval window) {
-  std::vector<Interval> calls;
-  for (const ThreadIndex thread : index.launching_threads) {
-    const auto [first, last] = rows_in(store, store.thread_ranges[thread.value], window);
-    for (std::uint32_t i = first; i < last; ++i) {
-      if (index.blocks(store, i)) calls.push_back({store.slices.start_ns[i], store.slice_end_ns(SliceId(i))});
-    }
-  }
-  std::sort(calls.begin(), calls.end(), [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
-  return calls;
-}
-
-// A host that waits for a busy device waits longer when its records cost less: of what was recorded before a wait, as
-// much as the wait lasted is not won. Mean per step.
-double absorbed_by_waits(const TraceStore& store, const EventIndex& index, const DeviceTimeline& timeline,
-                         const StepSegmentation& segmentation, double cost_per_slice) {
-  double absorbed = 0;
-  for (const auto& window : segmentation.host_windows()) {
-    std::int64_t since = window.time.start_ns;
-    for (const Interval& wait : blocking_calls(store, index, window.time)) {
-      if (wait.start_ns < since) continue;
-      std::int64_t busy = 0;
-      for (const auto& device : timeline.devices) busy = std::max(busy, device.busy.clipped(wait).total_ns());
-      std::uint64_t slices = 0;
-      for (const ThreadIndex thread : index.launching_threads) {
-        const auto [first, last] = rows_in(store, store.thread_ranges[thread.value], {since, wait.start_ns});
-        slices += last - first;
-      }
-      absorbed += std::min(static_cast<double>(busy), cost_per_slice * static_cast<double>(slices));
-      since = wait.end_ns;
-    }
-  }
-  return absorbed / std::max(1U, segmentation.complete_count);
 }
 
 void set_band(Distortion& distortion, double low, double high) {
@@ -190,6 +174,7 @@ struct Inputs {
   const EventIndex& index;
   const DeviceTimeline& timeline;
   const StepSegmentation& segmentation;
+  const StepGraph& graph;
   bool coarse_clock;
 };
 
@@ -200,37 +185,40 @@ void leave_unknown(const Inputs& in, const char* why, Distortion& distortion, No
   if (distortion.records_per_step > 0) notes.add(NoteCode::distortion_unknown, 1, {}, why);
 }
 
-void set_costs(double unit_ns, Distortion& distortion) {
+void set_costs(const Inputs& in, double unit_ns, Distortion& distortion) {
   distortion.record_cost_ns = kRecordCost * unit_ns;
-  distortion.call_cost_ns = kCallCost * unit_ns;
+  distortion.call_cost_ns = measure_call_cost_ns(in.store, in.index);
   distortion.frame_cost_ns = kFrameCost * unit_ns;
 }
 
 void estimate_from_host(const Inputs& in, double unit_ns, Distortion& distortion) {
-  set_costs(unit_ns, distortion);
-  const double gross = distortion.records_per_step * *distortion.record_cost_ns +
-                       distortion.calls_per_step * *distortion.call_cost_ns +
-                       distortion.frames_per_step * *distortion.frame_cost_ns;
-  const double slices = distortion.records_per_step + distortion.calls_per_step + distortion.frames_per_step;
-  const double absorbed =
-      absorbed_by_waits(in.store, in.index, in.timeline, in.segmentation, slices > 0 ? gross / slices : 0);
-  const double cost = std::max(0.0, gross - absorbed);
-  const double busy = busy_per_step(in.segmentation, in.timeline);
+  set_costs(in, unit_ns, distortion);
   const double host = in.segmentation.host_mean_ns;
+  const double busy = busy_per_step(in.segmentation, in.timeline);
+  const double unchanged = replay(in.graph).step_ns;
+  // What the replay of the recorded step misses, the replay without the recording misses likewise.
+  const auto step_without = [&](double share) {
+    const double step = replay(without_recording(in.graph, recording_cost(distortion, share))).step_ns;
+    return unchanged > 0 ? step * host / unchanged : host;
+  };
   distortion.model =
-      "host step less a cost per record, never below the device's busy time; the cost comes from the small ops of this "
-      "capture";
-  distortion.undisturbed_step_ns = std::min(in.segmentation.step_mean_ns, std::max(busy, host - cost));
+      "replay of the step without the host time that each record costs; the cost comes from the small ops and the "
+      "launches of this capture";
+  distortion.undisturbed_step_ns = std::min(in.segmentation.step_mean_ns, std::max(busy, step_without(1)));
   distortion.cost_ns_per_step = in.segmentation.step_mean_ns - distortion.undisturbed_step_ns;
-  const double low = std::min(host - kLowCostShare * cost, kLowStepShare * distortion.undisturbed_step_ns);
-  double high = std::max(host - kHighCostShare * cost, kHighStepShare * distortion.undisturbed_step_ns);
+  const double low = std::min(step_without(kLowCostShare), kLowStepShare * distortion.undisturbed_step_ns);
+  double high = std::max(step_without(kHighCostShare), kHighStepShare * distortion.undisturbed_step_ns);
   if (!in.index.communicating_threads.empty()) high = std::max(high, kHostCommunicationShare * host);
-  set_band(distortion, std::max(0.97 * busy, low), high);
+  set_band(distortion, std::max(0.97 * busy_per_step(in.segmentation, in.timeline, false), low), high);
 }
 
 Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {
   auto distortion = std::make_shared<Distortion>();
-  const Inputs in{store, *results.event_index, *results.device_timeline, *results.step_segmentation,
+  const Inputs in{store,
+                  *results.event_index,
+                  *results.device_timeline,
+                  *results.step_segmentation,
+                  *results.step_graph,
                   results.audit->coarse_clock};
   const StepSegmentation& segmentation = in.segmentation;
   count_records(store, in.index, segmentation, *distortion);
@@ -239,7 +227,7 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   const std::optional<double> unit_ns = measure_unit_ns(store, in.index);
   if (segmentation.paced_by == PacedBy::device) {
     estimate_from_device(segmentation, in.timeline, *distortion);
-    if (unit_ns && !in.coarse_clock) set_costs(*unit_ns, *distortion);
+    if (unit_ns && !in.coarse_clock) set_costs(in, *unit_ns, *distortion);
   } else if (segmentation.paced_by == PacedBy::unknown) {
     leave_unknown(in, "no complete step", *distortion, results.notes);
   } else if (store.device_events.empty()) {
@@ -257,18 +245,22 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 
 }  // namespace
 
+RecordingCost recording_cost(const Distortion& distortion, double share) {
+  return {share * distortion.record_cost_ns.value_or(0), share * distortion.call_cost_ns.value_or(0),
+          share * distortion.frame_cost_ns.value_or(0)};
+}
+
 AnalysisDescriptor describe_distortion() {
   return {
       "distortion",
       "Distortion",
       "记录失真",
-      {"event_index", "device_timeline", "step_segmentation", "audit"},
+      {"event_index", "device_timeline", "step_segmentation", "audit", "step_graph"},
       "What the recording cost and how long the step would take without it. Device sets the pace: the device period. "
-      "Host: its "
-      "interval less a cost per record, never below the device's busy time; what the host then waits longer for a busy "
-      "device "
-      "is not won. The cost per record is found from this capture, from the own time of ops that only wrap another op; "
-      "without enough of them, without device work or with a clock of whole microseconds it is unknown.",
+      "Host: the step graph is replayed without the host time that its records cost, so that what the host then waits "
+      "longer for is not won. The cost comes from this capture: of a record, from the own time of ops that only wrap "
+      "another op; of a call, from how long launches take; without enough of those ops, without device work or with a "
+      "clock of whole microseconds it is unknown.",
       run};
 }
 

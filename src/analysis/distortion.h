@@ -1,11 +1,13 @@
-// Distortion: what the recording itself cost, and the step that the job would have without it. First model: host time
-// of the step less a cost per host record, never below the device's busy time. The cost per record comes from this
-// capture (how long the densest tiny ops take here), not from another machine.
+// Distortion: what the recording itself cost, and the step that the job would have without it: the step graph replayed
+// without a cost per host record. The cost comes from this capture, not from another machine; docs/design/distortion.md
+// says how and how well.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "analysis/step_graph/undisturbed.h"
 
 namespace accel {
 
@@ -25,5 +27,8 @@ struct Distortion {
   double overhead_rows_ns_per_step =
       0;  // the recorder's own rows (Activity Buffer Request, ...), not Command Buffer Full
 };
+
+// Its costs for without_recording(), multiplied by `share`; none where they are not known.
+RecordingCost recording_cost(const Distortion& distortion, double share = 1);
 
 }  // namespace accel

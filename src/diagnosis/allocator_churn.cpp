@@ -125,6 +125,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
   }
   finding.action = action_for(input, recurring ? origin_of(calls) : Origin::growth);
   finding.claim.idle(IdleCause::memory_allocation) = cost_ns;
+  finding.remedies = {remedy(TransformationKind::no_alloc)};
   // At best the calls go away with all their host time, at worst only what the device idled under them.
   const double most_ns = std::max(cost_ns, std::min(calls.host_ns, view.undisturbed.idle_ns));
   set_gain(finding, view, most_ns, cost_ns);

@@ -72,6 +72,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
   }
   finding.claim.copy_ns = cost;
   finding.action = copy_action(view, copies);
+  finding.remedies = {remedy(TransformationKind::pin_overlap)};
   // A hidden copy costs the kernels a part of the memory bandwidth: half of the gain is the cautious end.
   set_gain(finding, view, cost, cost / 2);
   add_doubts(finding, view);

@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/ledger.h"
 #include "diagnosis/plan.h"
+#include "diagnosis/replayed_gains.h"
 #include "diagnosis/verdict.h"
 
 namespace accel {
@@ -90,7 +93,12 @@ Diagnosis diagnose(const TraceStore& store, const AnalysisResults& results, cons
   if (facts.view.usable) {
     diagnosis.findings = run_rules(input);
     order_findings(diagnosis.findings);
-    diagnosis.plan = make_plan(facts.view, diagnosis.findings);
+    const bool replays = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                     [](const Finding& finding) { return !finding.remedies.empty(); });
+    const std::optional<Predictor> predictor =
+        replays && results.what_if ? std::optional<Predictor>(std::in_place, store, results) : std::nullopt;
+    if (predictor) replay_gains(*predictor, diagnosis.findings);
+    diagnosis.plan = make_plan(facts.view, diagnosis.findings, predictor ? &*predictor : nullptr);
   }
   diagnosis.verdict = make_verdict(input, diagnosis.findings, options);
   diagnosis.health = judge_health(facts.view, options);

@@ -24,6 +24,9 @@ double typical_pinned_rate(const TraceStore& store, std::int64_t device) {
   return 10;
 }
 
+// Links reach up to this many times the lower figure: 55 GB/s were seen where 40 are promised.
+constexpr double kBestPinnedShare = 1.35;
+
 struct Cost {
   double pageable_ns = 0;  // exposed copies from pageable memory
   double idle_ns = 0;      // idle device time that the copies' calls caused
@@ -151,8 +154,15 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
     const double faster = rate > 0 ? std::max(0.0, 1 - rate / pinned_rate) : 0;
     set_gain(finding, view, cost.total_ns(), cost.pageable_ns * faster + cost.idle_ns);
     finding.gain.step_ms = (view.step_ns - cost.pageable_ns * faster - cost.idle_ns) / 1e6;
+    // The copy stays in its place and becomes faster; to hide it is another change.
+    Transformation pin = remedy(TransformationKind::pin_overlap);
+    const bool seen = copies.best_pinned_gigabytes_per_second >= pinned_rate;
+    const double reached = std::min(1.0, rate / (seen ? pinned_rate : kBestPinnedShare * pinned_rate));
+    pin.share = {reached, reached, 1 - faster};
+    finding.remedies = {pin};
   } else {
     finding.action = overlap_action(view, main);
+    finding.remedies = {remedy(TransformationKind::pin_overlap)};
     // A hidden copy costs the kernels a part of the memory bandwidth: half of the gain is the cautious end.
     set_gain(finding, view, cost.total_ns(), cost.total_ns() / 2);
   }

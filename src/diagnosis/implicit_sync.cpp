@@ -267,6 +267,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   // Without the waits the host runs ahead, unless it is the slower of the two anyway: an upper bound.
   set_gain_bound(finding, view, cost_ns);
   finding.prerequisite_of = {"launch_bound"};
+  finding.remedies = {remedy(TransformationKind::no_sync)};
   add_doubts(finding, view);
   return {finding};
 }

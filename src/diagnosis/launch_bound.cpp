@@ -162,6 +162,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   add_places(finding, input);
   claim(finding, view, earlier, cost_ns);
   finding.action = action_for(input, earlier);
+  finding.remedies = {remedy(TransformationKind::graph)};
   // Replayed launches leave no gaps at best. Compiling alone, or a graph of a part, takes away about half.
   set_gain(finding, view, cost_ns, cost_ns / 2);
   // How much the recording cost does not matter for the upper end: replayed launches take that idle away as well.

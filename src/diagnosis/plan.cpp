@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/what_if/predictor.h"
+
 namespace accel {
 namespace {
 
@@ -45,10 +47,13 @@ void order_findings(std::vector<Finding>& findings) {
   }
 }
 
-std::vector<PlanStep> make_plan(const StepView& view, std::span<const Finding> findings) {
+std::vector<PlanStep> make_plan(const StepView& view, std::span<const Finding> findings, const Predictor* predictor) {
   std::vector<PlanStep> plan;
   const double now_ms = view.step_ns / 1e6;
   double expected = now_ms, low = now_ms, high = now_ms;
+  std::vector<Transformation> so_far;
+  // What findings without a replay save, on top of what is replayed.
+  double other = 0, other_low = 0, other_high = 0;
   for (const Finding* finding : in_plan_order(findings)) {
     PlanStep step;
     step.order = static_cast<int>(plan.size()) + 1;
@@ -61,9 +66,20 @@ std::vector<PlanStep> make_plan(const StepView& view, std::span<const Finding> f
     const auto saved = [&](const std::optional<double>& after) {
       return after ? std::clamp(now_ms - *after, 0.0, most_ms) : 0.0;
     };
-    low = std::max(0.0, low - saved(finding->gain.step_low_ms));
-    high = std::max(0.0, high - saved(finding->gain.step_high_ms));
-    expected = std::clamp(expected - saved(finding->gain.step_ms), low, high);
+    if (predictor != nullptr && predictor->usable() && !finding->remedies.empty()) {
+      so_far.insert(so_far.end(), finding->remedies.begin(), finding->remedies.end());
+      const Prediction together = predictor->predict(so_far);
+      low = std::min(low, std::max(0.0, together.low_ns / 1e6 - other_low));
+      high = std::min(high, std::max(low, together.high_ns / 1e6 - other_high));
+      expected = std::clamp(std::min(expected, together.step_ns / 1e6 - other), low, high);
+    } else {
+      other += saved(finding->gain.step_ms);
+      other_low += saved(finding->gain.step_low_ms);
+      other_high += saved(finding->gain.step_high_ms);
+      low = std::max(0.0, low - saved(finding->gain.step_low_ms));
+      high = std::max(0.0, high - saved(finding->gain.step_high_ms));
+      expected = std::clamp(expected - saved(finding->gain.step_ms), low, high);
+    }
     step.expected_step_low_ms = low;
     step.expected_step_high_ms = high;
     if (finding->gain.step_ms) {

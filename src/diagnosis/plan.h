@@ -10,9 +10,14 @@
 
 namespace accel {
 
+class Predictor;
+
 // Orders findings by the step time that their action saves; those worth no more than info come last. Gives them ids.
 void order_findings(std::vector<Finding>& findings);
 
-std::vector<PlanStep> make_plan(const StepView& view, std::span<const Finding> findings);
+// With a predictor, the step after each change is a replay of that change and all before it together, as far as
+// findings say what they mean for the step: what two of them would save alone is then not promised twice.
+std::vector<PlanStep> make_plan(const StepView& view, std::span<const Finding> findings,
+                                const Predictor* predictor = nullptr);
 
 }  // namespace accel

@@ -178,6 +178,8 @@ void name_empty_lists(Document& document) {
        "one rank alone cannot tell waiting from transfer");
   name(document.communication.groups.empty(), "communication.groups",
        "one rank alone cannot tell waiting from transfer");
+  name(document.critical_path.empty(), "critical_path", "there is no complete step to replay");
+  name(document.what_if.empty(), "what_if", "nobody asked; analyze --what-if does");
   name(document.clock.empty(), "clock", "one rank needs no common clock");
 }
 
@@ -207,14 +209,13 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_findings(build);
   build_operators(build);
   build_kernels(build);
+  build_what_if(build);
   build_memory(build);
   build_efficiency(build);
   build_op_kernels(build);
   build_notes(build);
   build.reasons["throughput"] = "the input does not state the batch size";
-  build.reasons["replay"] = "this version does not replay the step";
-  for (const char* section : {"critical_path", "what_if", "topology"})
-    build.reasons[section] = "this version does not compute it";
+  build.reasons["topology"] = "this version does not compute it";
   build.reasons["compare"] = "one run only";
   build.document.not_measured = explain_unmeasured(build.document, build.reasons);
   name_empty_lists(build.document);

@@ -56,6 +56,7 @@ void build_distortion(Build& build);
 void build_host(Build& build);
 void build_operators(Build& build);
 void build_kernels(Build& build);
+void build_what_if(Build& build);
 void build_memory(Build& build);
 void build_op_kernels(Build& build);
 

@@ -7,6 +7,7 @@
 #include "report/compare_text.h"
 #include "report/plain_text.h"
 #include "report/summary_text.h"
+#include "report/what_if_text.h"
 #include "report/writer.h"
 
 namespace accel::report {
@@ -23,6 +24,8 @@ class Page {
     header();
     where_time_goes();
     health();
+    critical_path();
+    what_if();
     plan();
     findings();
     memory();
@@ -58,6 +61,8 @@ class Page {
   void header();
   void where_time_goes();
   void health();
+  void critical_path();
+  void what_if();
   void plan();
   void findings();
   void finding(const Finding& finding, std::size_t number);
@@ -115,6 +120,21 @@ void Page::health() {
   heading(say(Label::health));
   if (!bad.empty()) line(fmt::format("- **{}**: {}", say(Label::not_ok), markdown_text(bad)));
   if (!good.empty()) line(fmt::format("- {}: {}", say(Label::ok), markdown_text(good)));
+}
+
+void Page::critical_path() {
+  const std::string text = path_text(document_, language_);
+  if (text.empty()) return;
+  heading(say(Label::critical_path));
+  line(markdown_text(text));
+}
+
+void Page::what_if() {
+  if (document_.what_if.empty()) return;
+  heading(say(Label::what_if));
+  for (const WhatIf& answer : document_.what_if)
+    line(fmt::format("- {}: {}", markdown_code(visible_text(answer.name)),
+                     markdown_text(answer_text(answer, document_, language_))));
 }
 
 void Page::plan() {

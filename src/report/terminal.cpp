@@ -7,6 +7,7 @@
 #include "report/compare_text.h"
 #include "report/plain_text.h"
 #include "report/summary_text.h"
+#include "report/what_if_text.h"
 #include "report/writer.h"
 
 namespace accel::report {
@@ -50,6 +51,8 @@ class Page {
     health();
     efficiency();
     memory();
+    critical_path();
+    what_if();
     plan();
     findings();
     notes();
@@ -87,6 +90,8 @@ class Page {
   void health();
   void efficiency();
   void memory();
+  void critical_path();
+  void what_if();
   void plan();
   void findings();
   void finding(const Finding& finding, std::size_t number);
@@ -198,6 +203,20 @@ void Page::efficiency() {
   if (!document_.utilisation.sentence) return;
   heading(say(Label::efficiency));
   paragraph("  ", *document_.utilisation.sentence);
+}
+
+void Page::critical_path() {
+  const std::string text = path_text(document_, options_.language);
+  if (text.empty()) return;
+  heading(say(Label::critical_path));
+  paragraph("  ", text);
+}
+
+void Page::what_if() {
+  if (document_.what_if.empty()) return;
+  heading(say(Label::what_if));
+  for (const WhatIf& answer : document_.what_if)
+    paragraph("  " + visible_text(answer.name) + ": ", answer_text(answer, document_, options_.language));
 }
 
 void Page::plan() {

@@ -2,6 +2,7 @@
 
 #include "analysis/memory_timeline.h"
 #include "analysis/step_segmentation.h"
+#include "analysis/what_if/critical_path.h"
 #include "compare/comparison.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/rule.h"
@@ -94,6 +95,11 @@ const Words& change_verdicts() {
 
 const Words& memory_bases() {
   static const Words words = words_up_to(MemoryBasis::rest);
+  return words;
+}
+
+const Words& path_kinds() {
+  static const Words words = words_up_to(PathKind::unexplained);
   return words;
 }
 

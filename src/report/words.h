@@ -36,5 +36,6 @@ const Words& memory_categories();
 const Words& memory_bases();
 const Words& change_states();
 const Words& change_verdicts();
+const Words& path_kinds();
 
 }  // namespace accel::report

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "analysis/transformation.h"
 #include "cli/analyze/options.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -28,6 +29,7 @@ struct Typed {
   bool anonymize = false;
   std::string key = "accel-anonymize-key.json";
   std::vector<std::string> fail_if;
+  std::vector<std::string> what_if;
 };
 
 Result<void> set_ranges(Typed& typed) {
@@ -72,8 +74,26 @@ Result<void> set_writers(Typed& typed) {
   return {};
 }
 
+Result<void> set_questions(Typed& typed) {
+  for (const std::string& text : typed.what_if) {
+    auto question = parse_transformations(text);
+    if (!question) return question.error();
+    typed.options.analysis.what_if.push_back(std::move(*question));
+  }
+  return {};
+}
+
+std::string what_if_help() {
+  std::string text =
+      "predict the undisturbed step with changes, joined by ';' (repeat for another question). A NAME is a part of the "
+      "name of a kernel, op, range, frame or call; NAME|NAME takes either. There are:";
+  for (const TransformationDescriptor& kind : transformation_kinds())
+    text += fmt::format("\n  {}: {}", kind.example, kind.meaning);
+  return text;
+}
+
 int run(Typed& typed) {
-  for (const auto set : {set_ranges, set_writers}) {
+  for (const auto set : {set_ranges, set_writers, set_questions}) {
     if (const auto result = set(typed); !result) {
       print_error(result.error());
       return kUsage;
@@ -112,6 +132,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--step-annotation", options.analysis.step_annotation,
                  "the user range that marks a step, instead of ProfilerStep#N")
       ->type_name("NAME");
+  app.add_option("--what-if", typed->what_if, what_if_help())->type_name("CHANGES")->allow_extra_args(false);
   app.add_option("--health-kernel-share", options.analysis.health_kernel_share,
                  "kernel share of a step that is still healthy [0.85]")
       ->check(quiet(CLI::Range(0.0, 1.0)))
@@ -150,7 +171,8 @@ const CommandDescriptor analyze_command = {
     "  accel-profiler analyze trace.json.gz -o report --steps 3:8\n"
     "  accel-profiler analyze traces/ --format json --quiet\n"
     "  accel-profiler analyze trace.json.gz --anonymize -o for-the-vendor\n"
-    "  zcat trace.json.gz | accel-profiler analyze - --format terminal\n",
+    "  zcat trace.json.gz | accel-profiler analyze - --format terminal\n"
+    "  accel-profiler analyze trace.json.gz --what-if 'data_ready;graph' --what-if 'scale(attention, 0.4)'\n",
     declare,
 };
 

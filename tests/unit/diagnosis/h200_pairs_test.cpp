@@ -57,7 +57,7 @@ const std::vector<Expected> kExpected = {
     {"periodic_sync.after", BoundBy::host, {"launch_bound"}, false, 0},
     // Jobs of a second host (tests/device/record_captures.py).
     {"copy_back", BoundBy::host, {"device_to_host_copy"}, true, 36.1},
-    {"pageable_copy", BoundBy::gpu_compute, {"host_to_device_copy", "layout_copies"}, false, 21.1},
+    {"pageable_copy", BoundBy::mixed, {"host_to_device_copy", "layout_copies"}, false, 21.1},
     {"loader_in_process", BoundBy::data_loading, {"dataloader_starvation"}, true, 0},
     {"inference", BoundBy::host, {"launch_bound"}, false, 0},
     {"graph_healthy", BoundBy::gpu_compute, {}, false, 0},

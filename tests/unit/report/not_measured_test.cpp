@@ -19,7 +19,7 @@ TEST(NotMeasured, NamesWhatIsNullAndNothingElse) {
   EXPECT_TRUE(contains(paths, "operators[].flops"));
   EXPECT_TRUE(contains(paths, "findings[].where[].line"));
   EXPECT_TRUE(contains(paths, "memory.peak_bytes"));
-  EXPECT_TRUE(contains(paths, "critical_path"));
+  EXPECT_TRUE(contains(paths, "topology"));
   EXPECT_FALSE(contains(paths, "utilisation.device_busy"));
   EXPECT_FALSE(contains(paths, "step_time.mean_ms"));
 }
