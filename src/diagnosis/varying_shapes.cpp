@@ -5,9 +5,13 @@
 #include <map>
 #include <set>
 
+#include "analysis/device_timeline.h"
+#include "analysis/event_index.h"
 #include "analysis/step_segmentation.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
+#include "diagnosis/host_idle.h"
+#include "diagnosis/ledger.h"
 #include "diagnosis/rule.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
@@ -24,6 +28,71 @@ bool is_heavy(std::string_view name) {
     if (name.starts_with(op)) return true;
   }
   return false;
+}
+
+constexpr Threshold kLeastSaved{"search time that goes at least", 0.6, "share",
+                                "the convolution itself stays, by an algorithm that was not searched for"};
+constexpr Threshold kWaits{"waits inside one convolution", 2, "calls",
+                           "a convolution does not wait for the device, a search times each of its trials"};
+
+// Convolutions that try one algorithm after the other (cudnn.benchmark, MIOpen's find): each trial is timed, so the
+// host waits for the device several times inside one call.
+struct Searches {
+  IntervalSet host;
+  std::uint64_t count = 0;
+  SliceId longest;
+};
+
+Searches find_searches(const DiagnosisInput& input) {
+  const TraceStore& store = input.store;
+  const EventIndex& index = *input.results.event_index;
+  std::vector<char> convolves(store.strings.size(), 0);  // 1 no, 2 yes
+  std::map<std::uint32_t, std::uint32_t> waits;          // by the outermost convolution
+  for (std::uint32_t row = 0; row < store.slices.size(); ++row) {
+    if (!store.is_call(SliceId(row)) || index.class_of(store, row) != NameClass::synchronize) continue;
+    SliceId outermost;
+    for (SliceId up = store.slices.parent[row]; up.valid(); up = store.slices.parent[up.value]) {
+      if (store.slices.kind[up.value] != SliceKind::op) continue;
+      char& known = convolves[store.slices.name[up.value].value];
+      if (known == 0) {
+        const std::string_view name = store.text(store.slices.name[up.value]);
+        known = name.starts_with("aten::") && name.find("convolution") != std::string_view::npos ? 2 : 1;
+      }
+      if (known == 2) outermost = up;
+    }
+    if (outermost.valid()) ++waits[outermost.value];
+  }
+  Searches found;
+  std::vector<Interval> times;
+  for (const auto& [op, count] : waits) {
+    if (count < kWaits.value) continue;
+    ++found.count;
+    times.push_back({store.slices.start_ns[op], store.slice_end_ns(SliceId(op))});
+    if (!found.longest.valid() || store.slices.dur_ns[op] > store.slices.dur_ns[found.longest.value])
+      found.longest = SliceId(op);
+  }
+  found.host = IntervalSet::from_unsorted(std::move(times));
+  return found;
+}
+
+// What of the step passes inside the searches: idle time of every cause that a search has, and the trials themselves.
+Claim claim_searches(const DiagnosisInput& input, std::span<const Finding> earlier, const Searches& searches) {
+  const StepView& view = input.facts.view;
+  Claim claim;
+  const double idle_ns = input.facts.host_idle.inside_ns(searches.host);
+  double put = claim_host_idle(claim, view, earlier, idle_ns);
+  for (const IdleCause cause : {IdleCause::synchronization, IdleCause::memory_allocation}) {
+    const double part = std::min(idle_ns - put, idle_left_ns(view, earlier, cause));
+    claim.idle(cause) += part;
+    put += part;
+  }
+  const IntervalSet inside = searches.host.intersected(IntervalSet::from_unsorted(view.windows));
+  for (const DeviceTimeline::Device& device : input.results.device_timeline->devices) {
+    if (device.device != view.device || view.windows.empty()) continue;
+    claim.compute_ns =
+        static_cast<double>(device.compute.intersected(inside).total_ns()) / static_cast<double>(view.windows.size());
+  }
+  return claim;
 }
 
 struct Shapes {
@@ -63,7 +132,7 @@ std::map<StringId, Shapes> shapes_by_op(const DiagnosisInput& input) {
   return ops;
 }
 
-std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) {
+std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> earlier) {
   const StepView& view = input.facts.view;
   const std::map<StringId, Shapes> ops = shapes_by_op(input);
   const Shapes* most = nullptr;
@@ -80,9 +149,24 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
   if (most == nullptr || static_cast<double>(distinct_most) < kShapes.value || 2 * distinct_most < most->by_step.size())
     return {};
 
-  Finding finding = new_finding(view, "varying_shapes", 0);
+  const Searches searches = find_searches(input);
+  Claim claim;
+  if (searches.count > 0) claim = claim_searches(input, earlier, searches);
+  const double cost_ns = claim.total_ns();
+  const bool searched = view.share(cost_ns) >= kFindingShare;
+  Finding finding = new_finding(view, "varying_shapes", searched ? cost_ns : 0);
   finding.title = fmt::format("Shapes change from {} to {}: {} sets of shapes for {} in {} {}s", view.unit, view.unit,
                               distinct_most, input.store.text(name), most->by_step.size(), view.unit);
+  if (searched) {
+    finding.claim = claim;
+    finding.title =
+        fmt::format("New shapes in every {} make the convolutions search for an algorithm again: {} {} ({})", view.unit,
+                    ms_text(cost_ns), view.a_unit, percent_text(finding.share_of_step));
+    add_evidence(finding,
+                 fmt::format("time inside convolutions that try one algorithm after the other, per {}", view.unit),
+                 cost_ns / 1e6, "ms", searches.longest);
+    add_evidence(finding, "such searches recorded", static_cast<double>(searches.count), "count");
+  }
   add_evidence(finding,
                fmt::format("distinct sets of input shapes of {} over the {}s", input.store.text(name), view.unit),
                static_cast<double>(distinct_most), "count", most->example);
@@ -108,6 +192,11 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
   finding.action.side_effects =
       "padding computes on values that are thrown away; it needs a mask where they would count";
   finding.action.not_when = "the sizes are few and come again: then each is paid for once";
+  if (searched) {
+    finding.action.title = "Switch cudnn.benchmark off, or pad to a few fixed sizes";
+    set_gain(finding, view, cost_ns, kLeastSaved.value * cost_ns);
+    add_doubts(finding, view);
+  }
   return {finding};
 }
 
@@ -123,16 +212,19 @@ RuleDescriptor varying_shapes_rule() {
       "all rest on sizes that come again.";
   rule.meaning_zh = "主要算子每一步的输入尺寸都不同。调优、编译、CUDA graph 与分配器缓存都依赖重复出现的尺寸。";
   rule.how_we_know =
-      "The input shapes of matrix products, convolutions and attention, compared over the training steps. It costs "
-      "nothing by itself: compilation and allocation in the window have rules of their own.";
+      "The input shapes of matrix products, convolutions and attention, compared over the training steps. The cost is "
+      "the "
+      "time inside convolutions that wait for the device several times, which only a search for the best algorithm "
+      "does; compilation and allocation in the window have rules of their own.";
   rule.how_we_know_zh =
-      "比较各训练步中矩阵乘、卷积与注意力的输入形状。其本身不计代价：窗口内的编译与分配由各自的规则说明。";
+      "比较各训练步中矩阵乘、卷积与注意力的输入形状。代价是多次等待设备的卷积调用内的时间，只有搜索最佳算法时才会如此；"
+      "窗口内的编译与分配由各自的规则说明。";
   rule.what_to_do = "Bucket and pad, mark dimensions as dynamic, switch cudnn.benchmark off.";
   rule.what_to_do_zh = "分桶并填充，把维度标记为动态，关闭 cudnn.benchmark。";
   rule.when_wrong = "When the sizes are few and come again and again.";
   rule.when_wrong_zh = "当尺寸种类很少且反复出现时，此结论不成立。";
-  rule.thresholds = {kShapes, kSteps};
-  rule.needs = {"step_segmentation", "time_breakdown"};
+  rule.thresholds = {kShapes, kSteps, kWaits, kLeastSaved};
+  rule.needs = {"device_timeline", "event_index", "step_segmentation", "time_breakdown"};
   rule.run = run;
   return rule;
 }
