@@ -26,11 +26,11 @@ constexpr double kRecordCost = 1.5;
 // shows in how long launches take: without a recorder one is over in about 4 us.
 constexpr double kCallCost = 4.0;
 constexpr double kPlainLaunchNs = 4'000;
-constexpr double kFrameCost = 0.8;
+constexpr double kFrameCost = 0.5;
 constexpr std::size_t kEnoughOps = 20;
 // The truth lies within these shares of the cost for about nine of ten captures with a known truth.
 constexpr double kLowCostShare = 1.3;
-constexpr double kHighCostShare = 0.6;
+constexpr double kHighCostShare = 0.5;
 // ... and no run of a job is better known than within these shares of its step.
 constexpr double kLowStepShare = 0.9;
 constexpr double kHighStepShare = 1.1;

@@ -198,7 +198,7 @@ void pair_begin_ends(TraceBuilder::State& state) {
     staged.flags.reserve_rows(staged.rows);
     staged.start_ns[row] = begin.time_ns;
     staged.dur_ns[row] = dur_ns;
-    staged.name[row] = begin.name;
+    staged.name[row] = begin.name.valid() ? begin.name : StringId(0);  // the empty name: every slice has one
     staged.detail[row] = begin.kind == SliceKind::other ? DetailId() : add_empty_op_detail(state.staged.op_details);
     staged.thread[row] = begin.thread;
     staged.kind[row] = begin.kind;
