@@ -9,16 +9,10 @@
 #include <vector>
 
 #include "analysis/kernel_table.h"
+#include "base/ascii.h"
 
 namespace accel {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -177,12 +171,12 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> part
 }  // namespace
 
 bool is_communication_kernel(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = ascii_lower(name);
   return contains(text, "nccl") || contains(text, "rccl");
 }
 
 bool uses_tensor_cores(std::string_view kernel_name) {
-  const std::string name = lower(kernel_name);
+  const std::string name = ascii_lower(kernel_name);
   // Plain FFMA kernels of cuBLAS and CUTLASS say simt, sgemm or ffma.
   if (has_any(name, {"simt", "_ffma", "ffma_", "sgemm_largek", "gemv", "dot_kernel", "splitkreduce", "splitk_reduce",
                      "init_device_workspace"}))

@@ -9,6 +9,7 @@
 
 #include "analysis/efficiency/efficiency.h"
 #include "analysis/step_segmentation.h"
+#include "base/ascii.h"
 #include "diagnosis/facts.h"
 
 namespace accel {
@@ -29,17 +30,10 @@ struct Item {
   SliceId owner;
 };
 
-std::string lower(std::string_view text) {
-  std::string result(text.substr(0, 300));
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 Part part_of(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = ascii_lower(name.substr(0, 300));
   if (has(text, "log_softmax") || has(text, "logsoftmax")) return Part::barrier;
   if (has(text, "softmax")) return has(text, "backward") ? Part::softmax_backward : Part::softmax;
   if (has(text, "bmm")) return Part::product;

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string>
 
+#include "base/ascii.h"
 #include "diagnosis/device_work.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
@@ -28,9 +29,7 @@ constexpr Threshold kChannels{"fewest channels", 8, "input channels of a filter"
 
 // Kernels of general algorithms without tensor cores, although the types have them.
 bool is_general_kernel(std::string_view name) {
-  std::string text(name.substr(0, 300));
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string text = ascii_lower(name.substr(0, 300));
   constexpr std::string_view kSigns[] = {"implicit_convolve", "explicit_convolve", "im2col",    "vol2col",
                                          "slow_conv",         "conv_depthwise",    "naive_conv"};
   return std::any_of(std::begin(kSigns), std::end(kSigns),

@@ -5,12 +5,12 @@
 #include <cctype>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace accel {
 
 bool changes_layout(std::string_view kernel_name) {
-  std::string text(kernel_name.substr(0, 400));
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string text = ascii_lower(kernel_name.substr(0, 400));
   constexpr std::array<std::string_view, 8> kSigns = {"nchwtonhwc",
                                                       "nhwctonchw",
                                                       "nchwtonchw",

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace accel {
 namespace {
 
@@ -90,9 +92,7 @@ int bytes_of(TensorType type) {
 bool is_floating(TensorType type) { return type >= TensorType::f64 && type <= TensorType::f8; }
 
 TensorType type_in_kernel_name(std::string_view name) {
-  std::string text(name.substr(0, 2000));
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string text = ascii_lower(name.substr(0, 2000));
   for (const Sign& sign : kSigns) {
     if (text.find(sign.text) != std::string::npos) return sign.type;
   }
