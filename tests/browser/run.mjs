@@ -105,7 +105,7 @@ for (const capture of captures) {
       }
       const kernel = report.kernels[0];
       if (kernel) {
-        const row = page.locator("details", { hasText: "Kernels" }).last().locator("tbody tr").first();
+        const row = page.locator("details", { has: page.locator("summary", { hasText: /^\s*Kernels/ }) }).last().locator("tbody tr").first();
         same(await row.locator("td").nth(1).innerText(), kernel.count.toString().replace(/\B(?=(\d{3})+$)/g, ","), "count of the first kernel");
         same(await row.locator("td").nth(2).innerText(), duration(kernel.total_ms), "total of the first kernel");
       }
