@@ -230,7 +230,8 @@ void find_threads(const TraceStore& store, EventIndex& index) {
   bool found = false;
   std::vector<ThreadIndex> launching;
   std::vector<ThreadIndex> communicating;
-  for (std::uint16_t thread = 0; thread < store.thread_ranges.size(); ++thread) {
+  const auto threads = static_cast<std::uint16_t>(store.thread_ranges.size());  // the builder takes no more
+  for (std::uint16_t thread = 0; thread < threads; ++thread) {
     const auto [first, last] = store.thread_ranges[thread];
     std::array<std::uint64_t, 4> score{};
     bool overhead = false;

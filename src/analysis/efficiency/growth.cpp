@@ -64,6 +64,7 @@ std::vector<SizeGrowth> growth_of(const std::vector<WorkGroup>& groups) {
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<SizeGrowth> result;
+  result.reserve(found.size());
   for (auto& [total, growth] : found) result.push_back(std::move(growth));
   return result;
 }
