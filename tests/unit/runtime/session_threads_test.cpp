@@ -477,6 +477,7 @@ TEST_F(Sdk, many_threads_record_into_one_window_while_it_opens_and_closes) {
   enable();
   std::atomic<bool> done{false};
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
       static const Name kWork("threaded", category::kOp);
