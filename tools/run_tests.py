@@ -172,7 +172,7 @@ def part_browser(part: Part) -> Counts:
     captures = [PROJECT / f"tests/golden/pytorch-2.11_h200/{name}.json.gz" for name in BROWSER_CAPTURES]
     shared = PROJECT.parent / "shared/traces/h200"
     captures += [path for path in (shared / "variety/all_options.json.gz", shared / "variety/cpu_only.json.gz") if path.exists()]
-    return closing_counts(part.run("node", "tests/browser/run.mjs", packages, PROJECT / "build/accel-profiler", *captures))
+    return closing_counts(part.run("node", "tests/browser/run.mjs", packages, PROJECT / "build/accel-profiler", shared, *captures))
 
 
 def part_checks(part: Part) -> Counts:

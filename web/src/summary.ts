@@ -233,7 +233,7 @@ function plan(report: Report, page: Page): HTMLElement {
     list.append(
       h(
         "li",
-        {},
+        { "data-rule": step.rule },
         h("h3", {}, zh() && rule ? pick(rule.what_to_do) : visible(step.title)),
         finding && h("p", { class: "evidence" }, ...findingTitle(finding, page)),
         h("p", { class: "expected" }, h("b", {}, `${say("expected_step")}: `), planText(step, finding, report)),
@@ -250,7 +250,7 @@ function plan(report: Report, page: Page): HTMLElement {
     section.append(
       h(
         "details",
-        { class: "other-finding" },
+        { class: "other-finding", "data-rule": finding.rule },
         h("summary", {}, h("span", { class: "severity " + finding.severity }, say("severity_" + finding.severity)), " ", ...findingTitle(finding, page)),
         findingDetails(finding, page),
         command(finding.action.command),
