@@ -1,7 +1,9 @@
 #include "analysis/step_graph/device_order.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -189,24 +191,91 @@ bool DeviceOrder::follow_other_stream(DeviceNode& node, std::int64_t since_ns) {
   return true;
 }
 
-// "Stream Wait Event" rows say which stream waits for which record. They turn observed edges into recorded ones.
+// "Stream Wait Event" rows name the call that recorded the event: the first work given to the waiting stream after the
+// wait follows the last work given to the other stream before the record. Rows that name the stream alone turn edges
+// that the times showed into recorded ones.
 void DeviceOrder::use_recorded_waits() {
-  std::set<std::pair<std::uint16_t, std::int64_t>> waits;  // waiting stream, number of the stream waited for
-  for (std::size_t i = 0; i < store_.device_syncs.size(); ++i) {
-    const StreamIndex stream = store_.device_syncs.stream[i];
-    const std::int64_t waited_on = store_.device_syncs.wait_on_stream[i];
-    if (waited_on != kNotRecorded && stream.valid()) waits.emplace(stream.value, waited_on);
+  const DeviceSyncTable& syncs = store_.device_syncs;
+  if (syncs.empty()) return;
+  const CallStarts starts = starts_of_calls_in_waits();
+  std::vector<std::vector<Launched>> launched(graph_.streams.size());
+  for (const HostNode& node : graph_.nodes)
+    for (std::uint32_t e = node.first_event; e < node.first_event + node.event_count; ++e)
+      launched[graph_.events[e].stream].push_back({node.start_ns, e});
+  for (std::vector<Launched>& of_stream : launched)
+    std::stable_sort(of_stream.begin(), of_stream.end(),
+                     [](const Launched& a, const Launched& b) { return a.call_start_ns < b.call_start_ns; });
+
+  const StreamTable& streams = store_.streams;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> place;  // device and number of a stream: its index
+  for (std::size_t i = 0; i < graph_.streams.size(); ++i)
+    place.emplace(std::pair(streams.device[graph_.streams[i].value], streams.stream[graph_.streams[i].value]), i);
+
+  std::set<std::pair<std::uint16_t, std::int64_t>> by_stream;  // waiting stream, number of the stream waited for
+  for (std::size_t i = 0; i < syncs.size(); ++i) {
+    if (!syncs.stream[i].valid() || syncs.wait_on_stream[i] == kNotRecorded) continue;
+    const auto record = starts.find(syncs.record_correlation[i]);
+    const auto wait = starts.find(syncs.correlation[i]);
+    if (record == starts.end() || wait == starts.end()) {
+      by_stream.emplace(syncs.stream[i].value, syncs.wait_on_stream[i]);
+      continue;
+    }
+    const StreamIndex own = syncs.stream[i];
+    const auto waiting = place.find({streams.device[own.value], streams.stream[own.value]});
+    const auto other = place.find({streams.device[own.value], syncs.wait_on_stream[i]});
+    if (waiting != place.end() && other != place.end() && waiting != other)
+      follow_record(launched[waiting->second], wait->second, launched[other->second], record->second);
   }
-  if (waits.empty()) return;
   for (DeviceNode& node : graph_.events) {
     if (node.order != EventOrder::observed) continue;
     const StreamIndex other = graph_.streams[graph_.events[node.after].stream];
-    if (!waits.contains({graph_.streams[node.stream].value, store_.streams.stream[other.value]})) continue;
+    if (!by_stream.contains({graph_.streams[node.stream].value, store_.streams.stream[other.value]})) continue;
     node.order = EventOrder::recorded;
     if (node.unexplained_ns > 0) continue;
     ++graph_.recorded_edges;
     --graph_.observed_edges;
   }
+}
+
+DeviceOrder::CallStarts DeviceOrder::starts_of_calls_in_waits() const {
+  CallStarts starts;
+  for (std::size_t i = 0; i < store_.device_syncs.size(); ++i)
+    for (const std::int64_t id : {store_.device_syncs.record_correlation[i], store_.device_syncs.correlation[i]})
+      if (id > 0) starts.emplace(id, kNotRecorded);
+  for (std::uint32_t i = 0; i < store_.slices.size(); ++i) {
+    const DetailId detail = store_.slices.detail[i];
+    if (!detail.valid() || !store_.is_call(SliceId(i))) continue;
+    const auto at = starts.find(store_.call_details.correlation[detail.value]);
+    if (at != starts.end() && at->second == kNotRecorded) at->second = store_.slices.start_ns[i];
+  }
+  std::erase_if(starts, [](const auto& entry) { return entry.second == kNotRecorded; });
+  return starts;
+}
+
+void DeviceOrder::follow_record(const std::vector<Launched>& waiting, std::int64_t wait_ns,
+                                const std::vector<Launched>& other, std::int64_t record_ns) {
+  const auto earlier = [](const Launched& launch, std::int64_t at) { return launch.call_start_ns < at; };
+  const auto target = std::lower_bound(waiting.begin(), waiting.end(), wait_ns, earlier);
+  const auto behind = std::lower_bound(other.begin(), other.end(), record_ns, earlier);
+  if (target == waiting.end() || behind == other.begin()) return;
+  DeviceNode& node = graph_.events[target->event];
+  const std::uint32_t source = std::prev(behind)->event;
+  // The replay runs launches in order: what is launched later cannot be waited for.
+  if (source >= target->event) return;
+  const std::int64_t end = end_of(graph_.events[source]);
+  const std::int64_t gap = start_of(node) - end;
+  if (gap < -kClockNs) return;  // it did not wait: the row and the times contradict each other
+  if (node.order == EventOrder::recorded && end <= end_of(graph_.events[node.after])) return;
+  const bool guessed = node.order == EventOrder::observed;
+  const bool bound = guessed || node.unexplained_ns > 0;
+  const bool counted = guessed && node.unexplained_ns == 0;
+  node.after = source;
+  node.cross_gap_ns = std::clamp<std::int64_t>(gap, 0, bound ? std::max(gap, usual_gap_ns_) : usual_gap_ns_);
+  if (!bound) return;  // there, but something else was over later
+  if (node.order != EventOrder::recorded && gap <= kLongestGapNs) ++graph_.recorded_edges;
+  if (counted) --graph_.observed_edges;
+  node.order = EventOrder::recorded;
+  node.unexplained_ns = gap > kLongestGapNs ? gap - usual_gap_ns_ : 0;
 }
 
 void DeviceOrder::classify_calls() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/device_timeline.h"
@@ -31,7 +32,16 @@ class DeviceOrder {
   void classify_wait(HostNode& node, std::int64_t end_ns);
   void classify_own_copy(HostNode& node, std::int64_t end_ns);
   void classify_full_queue(HostNode& node, std::int64_t end_ns);
+  // Of calls that waits name, by correlation.
+  using CallStarts = std::unordered_map<std::int64_t, std::int64_t>;
+  struct Launched {
+    std::int64_t call_start_ns;
+    std::uint32_t event;  // index into graph.events
+  };
   void use_recorded_waits();
+  CallStarts starts_of_calls_in_waits() const;
+  void follow_record(const std::vector<Launched>& waiting, std::int64_t wait_ns, const std::vector<Launched>& other,
+                     std::int64_t record_ns);
   std::int64_t start_of(const DeviceNode& node) const { return store_.device_events.start_ns[node.event.value]; }
   std::int64_t end_of(const DeviceNode& node) const { return timeline_.end_ns(store_, node.event.value); }
 

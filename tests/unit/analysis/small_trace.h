@@ -62,6 +62,13 @@ class SmallTrace {
     batch_.add_device_event(event(DeviceEventKind::memset, "Memset (Device)", start, dur, correlation, 7, 0), &detail);
     return *this;
   }
+  // The device side's row of a cudaStreamWaitEvent: `stream` waits for what `record` (a correlation) marked on `other`.
+  SmallTrace& stream_wait(std::int64_t start, std::int64_t correlation, std::int64_t stream, std::int64_t other,
+                          std::int64_t record) {
+    batch_.device_syncs.push({start * 1000, 1000, correlation, stream, other, record,
+                              batch_.intern("Stream Wait Event"), batch_.add_stream(0, 1, stream)});
+    return *this;
+  }
   // A launch call of 5 us and its kernel.
   SmallTrace& launched(std::string_view kernel_name, std::int64_t launch_start, std::int64_t kernel_start,
                        std::int64_t kernel_dur, std::int64_t correlation, std::int64_t stream = 7) {

@@ -107,6 +107,52 @@ TEST(StepGraph, AStreamThatStartsWhenAnotherEndsIsAnObservedEdge) {
   EXPECT_DOUBLE_EQ(replay(graph).step_ns, 0.8e6);
 }
 
+// pytorch traces with cuda_sync rows; HolisticTraceAnalysis issue 117: the event was recorded on stream 1, the last
+// kernel before the record ran on stream 3.
+TEST(StepGraph, ARecordedWaitFollowsTheStreamThatTheEventWasRecordedOn) {
+  SmallTrace trace;
+  for (int k = 0; k < 3; ++k) {
+    const int at = 1'000 * k;
+    const int id = 10 * k;
+    trace.step(k, at, 1'000).launched("first", at + 10, at + 20, 400, id + 1, 1);
+    trace.launched("beside", at + 30, at + 40, 379, id + 2, 3);  // over just before "first" is
+    trace.call("cudaEventRecord", at + 40, 2, id + 3).call("cudaStreamWaitEvent", at + 45, 2, id + 4);
+    trace.stream_wait(at + 45, id + 4, 2, 1, id + 3);
+    trace.launched("after", at + 50, at + 422, 100, id + 5, 2);
+    trace.call("cudaDeviceSynchronize", at + 70, 460);
+  }
+  const TraceStore store = trace.store();
+  StepGraph graph = *analyse(store).step_graph;
+  EXPECT_EQ(graph.recorded_edges, 3U);
+  EXPECT_EQ(graph.observed_edges, 0U);
+  for (const DeviceNode& event : graph.events) {
+    if (store.text(store.device_events.name[event.event.value]) != "after") continue;
+    EXPECT_EQ(event.order, EventOrder::recorded);
+    ASSERT_LT(event.after, graph.events.size());
+    EXPECT_EQ(store.text(store.device_events.name[graph.events[event.after].event.value]), "first");
+  }
+}
+
+// The wait that did not matter in the recording holds when other things become shorter.
+TEST(StepGraph, ARecordedWaitHoldsWhereSomethingElseWasOverLater) {
+  SmallTrace trace;
+  for (int k = 0; k < 3; ++k) {
+    const int at = 1'000 * k;
+    const int id = 10 * k;
+    trace.step(k, at, 1'000).launched("first", at + 10, at + 20, 300, id + 1, 1);
+    trace.call("cudaEventRecord", at + 20, 2, id + 2).call("cudaStreamWaitEvent", at + 25, 2, id + 3);
+    trace.stream_wait(at + 25, id + 3, 2, 1, id + 2);
+    trace.launched("after", at + 500, at + 510, 100, id + 4, 2);
+    trace.call("cudaDeviceSynchronize", at + 520, 100);
+  }
+  const TraceStore store = trace.store();
+  StepGraph graph = *analyse(store).step_graph;
+  EXPECT_DOUBLE_EQ(replay(graph).step_ns, 1e6);
+  for (HostNode& node : graph.nodes)
+    if (node.kind == HostNodeKind::work && node.work_ns > 400'000) node.work_ns = 0;
+  EXPECT_NEAR(replay(graph).step_ns, 0.82e6, 0.02e6);  // not 0.53: "after" cannot start before "first" ends
+}
+
 TEST(StepGraph, ALaunchBlocksWhenTheQueueIsFull) {
   StepGraph graph;
   graph.lanes.resize(1);
