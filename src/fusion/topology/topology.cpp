@@ -89,7 +89,7 @@ Result<void> add_to_topology(Topology& topology, std::string_view text, const st
   return {};
 }
 
-Result<Topology> read_topology(std::string_view text, std::string source) {
+Result<Topology> read_topology(std::string_view text, const std::string& source) {
   Topology topology;
   if (auto added = add_to_topology(topology, text, source); !added) return added.error();
   return topology;

@@ -62,7 +62,7 @@ inline constexpr std::size_t kLargestTopologyText = std::size_t{4} << 20;
 inline constexpr std::size_t kMostTopologyDevices = 512;
 
 // ErrorCode::not_a_trace where the text holds nothing of these tools.
-Result<Topology> read_topology(std::string_view text, std::string source);
+Result<Topology> read_topology(std::string_view text, const std::string& source);
 // Adds what another output says about the same host; what contradicts becomes a doubt.
 Result<void> add_to_topology(Topology& topology, std::string_view text, const std::string& source);
 
