@@ -40,6 +40,29 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+// A part that is folded away is made when it is first opened, or all at once before the page is printed.
+const kWaiting = new WeakMap<Element, () => void>();
+
+export function fold(properties: Properties, summary: (Child | Child[])[], make: () => (Child | Child[])[]): HTMLElement {
+  const element = h("details", { ...properties, "data-fold": true }, h("summary", {}, ...summary));
+  kWaiting.set(element, () => append(element, make()));
+  element.addEventListener("toggle", () => fill(element));
+  return element;
+}
+function fill(element: Element): void {
+  const make = kWaiting.get(element);
+  kWaiting.delete(element);
+  make?.();
+}
+export function openAll(root: ParentNode): void {
+  for (let closed = root.querySelectorAll("details:not([open])"); closed.length > 0; closed = root.querySelectorAll("details:not([open])")) {
+    closed.forEach((element) => {
+      fill(element);
+      (element as HTMLDetailsElement).open = true;
+    });
+  }
+}
+
 // A choice between a few things, as a group of buttons.
 export function choice<T extends string>(label: string, options: [T, string][], now: T, pick: (value: T) => void): HTMLElement {
   const group = h("div", { class: "choice", role: "group", "aria-label": label });

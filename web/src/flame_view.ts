@@ -13,6 +13,7 @@ export class FlameView {
   private readonly tip = h("div", { class: "tip", hidden: true });
   private readonly spoken = h("div", { class: "offscreen", "aria-live": "polite" });
   private view: Flame;
+  private heaviestParts: Part[] | null = null;
   private zoomed: FlameNode;
   private chosen: FlameNode | null = null;
   private hovered: FlameNode | null = null;
@@ -40,15 +41,17 @@ export class FlameView {
   }
 
   parts(): Part[] {
-    return heaviest(this.view, 3);
+    return (this.heaviestParts ??= heaviest(this.view, 3));
   }
   whole(): number {
     return this.view.root.total;
   }
   set(metric: Metric, folded: boolean): void {
+    if (metric === this.metric && folded === this.folded) return;
     this.metric = metric;
     this.folded = folded;
     this.view = flame(this.tree, this.metric, this.folded);
+    this.heaviestParts = null;
     this.zoomed = this.view.root;
     this.chosen = null;
     this.draw();

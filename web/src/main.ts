@@ -1,5 +1,5 @@
 // Entry of the page: reads the data, keeps language, colours and the view that is open.
-import { choice, h, replace } from "./dom";
+import { choice, h, openAll, replace } from "./dom";
 import { count, shortened, visible } from "./format";
 import type { Page } from "./page";
 import { raw } from "./raw";
@@ -135,7 +135,7 @@ function start(): void {
     );
     replace(root, header, views[view](), h("footer", { class: "quiet" }, `${report.tool.name} ${report.tool.version}`));
   };
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((element) => (element.open = true)));
+  window.addEventListener("beforeprint", () => openAll(document));
   render();
   document.documentElement.dataset.ready = "true";
 }

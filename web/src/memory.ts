@@ -1,5 +1,5 @@
 // Device memory: the peak by purpose with the largest blocks alive then, growth, fragmentation, calls of the driver.
-import { h } from "./dom";
+import { fold, h } from "./dom";
 import { bytes, count, duration, percent, shortened, visible } from "./format";
 import { say } from "./strings";
 import type { Page } from "./page";
@@ -74,12 +74,9 @@ function deviceCard(device: Device): HTMLElement {
   }
   if (peak.largest.length > 0) {
     box.append(
-      h(
-        "details",
-        {},
-        h("summary", {}, say("memory_largest")),
+      fold({}, [say("memory_largest")], () => [
         h("div", { class: "scroll" }, h("table", {}, h("tbody", {}, peak.largest.map((block) => h("tr", {}, h("td", { class: "n" }, bytes(block.bytes)), h("td", {}, say("memory_" + block.category)), h("td", {}, place(block.where))))))),
-      ),
+      ]),
     );
   }
   return box;

@@ -1,5 +1,5 @@
 // The raw view: where the recording stands, how to open it, and everything that report.json holds.
-import { copyButton, h } from "./dom";
+import { copyButton, fold, h } from "./dom";
 import { bytes, count, visible } from "./format";
 import { say } from "./strings";
 import type { Page } from "./page";
@@ -26,10 +26,7 @@ export function raw(page: Page): HTMLElement {
     h("h3", {}, say("raw_versions")),
     h("table", {}, h("tbody", {}, pairs.map(([key, value]) => h("tr", {}, h("td", {}, visible(key)), h("td", {}, visible(value)))))),
   );
-  const whole = h("details", {}, h("summary", {}, say("raw_report")));
-  whole.addEventListener("toggle", () => {
-    if (whole.childElementCount === 1) whole.append(h("pre", { class: "json" }, JSON.stringify(report, null, 1)));
-  });
+  const whole = fold({}, [say("raw_report")], () => [h("pre", { class: "json" }, JSON.stringify(report, null, 1))]);
   section.append(whole, h("h3", {}, say("notices")), h("p", { class: "quiet" }, say("no_third_party")));
   return h("main", {}, section);
 }

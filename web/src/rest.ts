@@ -1,5 +1,5 @@
 // What the report holds and no card shows: keys and values as they stand in report.json, folded away.
-import { h } from "./dom";
+import { fold, h } from "./dom";
 import { shortened, visible } from "./format";
 import { say } from "./strings";
 import type { Report } from "./types";
@@ -45,5 +45,5 @@ function shown(value: unknown, depth: number): HTMLElement {
 export function rest(report: Report): HTMLElement[] {
   return Object.entries(report)
     .filter(([key, value]) => !kShown.has(key) && !isEmpty(value))
-    .map(([key, value]) => h("details", { class: "rest" }, h("summary", {}, key.replaceAll("_", " ")), shown(value, 0)));
+    .map(([key, value]) => fold({ class: "rest" }, [key.replaceAll("_", " ")], () => [shown(value, 0)]));
 }

@@ -1,6 +1,6 @@
 // The summary: the sentence, the bar, the plan, the flame graph with its details, the ladder, tables and the trust box.
 import { barParts } from "./bar";
-import { choice, copyButton, guarded, h, replace } from "./dom";
+import { choice, copyButton, fold, guarded, h, replace } from "./dom";
 import { FlameView } from "./flame_view";
 import { count, duration, evidenceFigure, percent, shortened, span, speedup, visible } from "./format";
 import { details } from "./details";
@@ -239,7 +239,7 @@ function plan(report: Report, page: Page): HTMLElement {
         h("p", { class: "expected" }, h("b", {}, `${say("expected_step")}: `), planText(step, finding, report)),
         gainGraphic(report, step.expected_step_ms, step.expected_step_low_ms, step.expected_step_high_ms),
         finding && command(finding.action.command),
-        finding && h("details", {}, h("summary", {}, say("all_evidence")), findingDetails(finding, page)),
+        finding && fold({}, [say("all_evidence")], () => [findingDetails(finding, page)]),
       ),
     );
   }
@@ -248,13 +248,10 @@ function plan(report: Report, page: Page): HTMLElement {
   if (report.findings.length === 0) section.append(h("p", {}, say(report.verdict.bound_by === "unknown" ? "no_conclusion" : "nothing_found")));
   for (const finding of others) {
     section.append(
-      h(
-        "details",
-        { class: "other-finding", "data-rule": finding.rule },
-        h("summary", {}, h("span", { class: "severity " + finding.severity }, say("severity_" + finding.severity)), " ", ...findingTitle(finding, page)),
+      fold({ class: "other-finding", "data-rule": finding.rule }, [h("span", { class: "severity " + finding.severity }, say("severity_" + finding.severity)), " ", ...findingTitle(finding, page)], () => [
         findingDetails(finding, page),
         command(finding.action.command),
-      ),
+      ]),
     );
   }
   return section;
@@ -422,12 +419,9 @@ function trust(report: Report): HTMLElement {
   const reasons = new Map<string, string[]>();
   for (const entry of report.not_measured) reasons.set(entry.reason, [...(reasons.get(entry.reason) ?? []), entry.path]);
   section.append(
-    h(
-      "details",
-      {},
-      h("summary", {}, `${say("trust_missing")} (${report.not_measured.length})`),
+    fold({}, [`${say("trust_missing")} (${report.not_measured.length})`], () => [
       h("dl", {}, [...reasons].flatMap(([text, paths]) => [h("dt", {}, visible(text)), h("dd", {}, paths.map((path) => h("code", {}, path)))])),
-    ),
+    ]),
   );
   return section;
 }

@@ -1,5 +1,5 @@
 // Level 3: the tables of kernels and operators, folded away; a row opens its details.
-import { h, replace } from "./dom";
+import { fold, h, replace } from "./dom";
 import { count, duration, percent, shortened, visible } from "./format";
 import { rest } from "./rest";
 import { say } from "./strings";
@@ -75,10 +75,7 @@ export function tables(page: Page): HTMLElement {
   const summary = report.kernel_summary;
   const headline = summary.per_step !== null && summary.mean_us !== null ? `: ${count(summary.per_step)} ${say("per_step_short")}, ${say("mean")} ${duration(summary.mean_us / 1e3)}` : "";
   section.append(
-    h(
-      "details",
-      {},
-      h("summary", {}, `${say("kernels")}${headline}`),
+    fold({}, [`${say("kernels")}${headline}`], () => [
       table(report.kernels, [
         { label: "name", text: (row) => shortened(visible(row.short_name || row.name), 90), title: (row) => visible(row.name), link: (row) => page.openDetails?.("kernel", row.name) },
         { label: "count", text: (row) => count(row.count), figure: (row) => row.count },
@@ -88,11 +85,8 @@ export function tables(page: Page): HTMLElement {
         { label: "max", text: (row) => duration(row.max_us / 1e3), figure: (row) => row.max_us },
         { label: "share", text: (row) => percent(row.share), figure: (row) => row.share },
       ]),
-    ),
-    h(
-      "details",
-      {},
-      h("summary", {}, say("operators")),
+    ]),
+    fold({}, [say("operators")], () => [
       table(report.operators, [
         { label: "name", text: (row) => shortened(visible(row.name), 90), title: (row) => visible(row.name), link: (row) => page.openDetails?.("op", row.name) },
         { label: "types", text: (row) => visible(row.dtype ?? "") },
@@ -102,18 +96,15 @@ export function tables(page: Page): HTMLElement {
         { label: "self_device", text: (row) => duration(row.self_device_ms), figure: (row) => row.self_device_ms },
         { label: "device_time", text: (row) => duration(row.device_ms), figure: (row) => row.device_ms },
       ]),
-    ),
-    h(
-      "details",
-      {},
-      h("summary", {}, `${say("steps")} (${report.steps.length})`),
+    ]),
+    fold({}, [`${say("steps")} (${report.steps.length})`], () => [
       table(report.steps, [
         { label: "in_step", text: (row) => String(row.index) },
         { label: "started_at", text: (row) => duration(row.start_ns / 1e6), figure: (row) => row.start_ns },
         { label: "lasted", text: (row) => (row.duration_ms === null ? say("not_measured") : duration(row.duration_ms)), figure: (row) => row.duration_ms ?? -1 },
         { label: "class", text: (row) => row.class + (row.complete ? "" : " *") },
       ]),
-    ),
+    ]),
   );
   const others = rest(report);
   if (others.length > 0) section.append(h("h3", {}, say("other_parts")), ...others);

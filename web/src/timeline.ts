@@ -155,8 +155,10 @@ export class TimelineView {
     this.show(start - length * 0.3, start + length * 1.3);
   }
 
+  // Kept, since asking the page for it lays it out.
+  private wide = 0;
   private width(): number {
-    return this.scroller.clientWidth;
+    return this.wide;
   }
   private x(time: number): number {
     return kGutter + ((time - this.from) / (this.to - this.from)) * (this.width() - kGutter);
@@ -175,7 +177,7 @@ export class TimelineView {
   }
 
   private paint(): void {
-    const width = this.width();
+    const width = (this.wide = this.scroller.clientWidth);
     if (width === 0) return;
     const height = this.place();
     const scale = window.devicePixelRatio || 1;
