@@ -2,6 +2,7 @@
 // system's Chromium, goes through all levels, and closes with "N passed, N failed, N skipped". SHARED holds the captures
 // with a planted fault; tests of them are skipped without it.
 import { join, resolve } from "node:path";
+import { comparisons } from "./compare.mjs";
 import { firstScreens } from "./first_screen.mjs";
 import { Harness } from "./harness.mjs";
 import { hostileNames } from "./hostile.mjs";
@@ -12,6 +13,7 @@ const on = new Harness(packages, program);
 try {
   await on.launch();
   await reports(on, captures);
+  await comparisons(on, captures[0], captures[1]);
   await hostileNames(on, captures[0]);
   await firstScreens(on, join(shared, "pairs"));
 } catch (error) {

@@ -1,4 +1,5 @@
 // Entry of the page: reads the data, keeps language, colours and the view that is open.
+import { compareOf, comparison } from "./compare";
 import { choice, h, openAll, replace } from "./dom";
 import { count, shortened, visible } from "./format";
 import type { Page } from "./page";
@@ -11,7 +12,7 @@ import { timeline } from "./timeline";
 import { CallTree } from "./tree";
 import type { About, CallTreeData, Report } from "./types";
 
-type View = "summary" | "timeline" | "raw";
+type View = "compare" | "summary" | "timeline" | "raw";
 
 function data<T>(id: string): T | null {
   const element = document.getElementById(id);
@@ -31,6 +32,10 @@ function store(key: string, value: string): void {
   } catch {
     // Pages from disk may have no storage: the choice then lasts as long as the page.
   }
+}
+
+function fileName(path: string, most: number): string {
+  return shortened(visible(path.split("/").pop() ?? ""), most);
 }
 
 function applyTheme(theme: string): void {
@@ -63,15 +68,21 @@ function start(): void {
   setLanguage(language === "zh" ? "zh" : "en");
   let theme = stored("theme") ?? "auto";
   applyTheme(theme);
-  const views: Record<View, () => HTMLElement> = { summary: () => summary(page), timeline: () => timeline(page), raw: () => raw(page) };
-  let view: View = location.hash.slice(1) in views ? (location.hash.slice(1) as View) : "summary";
+  const compared = compareOf(page);
+  const views: Partial<Record<View, () => HTMLElement>> = {};
+  if (compared) views.compare = () => comparison(page, compared);
+  views.summary = () => summary(page);
+  if (!compared || document.getElementById("timeline-about")) views.timeline = () => timeline(page);
+  views.raw = () => raw(page);
+  const wanted = location.hash.slice(1);
+  let view: View = Object.hasOwn(views, wanted) ? (wanted as View) : compared ? "compare" : "summary";
 
   const render = () => {
     document.documentElement.lang = currentLanguage();
     const input = report.inputs[0];
     const device = report.job.ranks.flatMap((rank) => rank.devices).find((one) => one.name)?.name;
     const facts = [
-      input && shortened(visible(input.file.split("/").pop() ?? ""), 60),
+      input && `${compared ? `${fileName(compared.before.file ?? "–", 40)} → ` : ""}${fileName(input.file, 60)}`,
       input && input.rank !== null && `${say("rank")} ${input.rank}`,
       device && visible(device),
       input && `${count(input.events)} ${say("events")}`,
@@ -92,7 +103,7 @@ function start(): void {
               render();
             },
           },
-          say(id),
+          say(compared && id === "summary" ? "compare_summary" : id),
         ),
       );
     }
@@ -133,7 +144,7 @@ function start(): void {
         ),
       ),
     );
-    replace(root, header, views[view](), h("footer", { class: "quiet" }, `${report.tool.name} ${report.tool.version}`));
+    replace(root, header, (views[view] as () => HTMLElement)(), h("footer", { class: "quiet" }, `${report.tool.name} ${report.tool.version}`));
   };
   window.addEventListener("beforeprint", () => openAll(document));
   render();

@@ -6,7 +6,7 @@ import type { Report } from "./types";
 
 const kShown = new Set([
   "schema_version", "tool", "time_origin_ns", "inputs", "job", "verdict", "health", "utilisation", "steps", "time_breakdown", "time_breakdown_undisturbed",
-  "distortion", "findings", "plan", "operators", "kernels", "kernel_summary", "memory", "efficiency", "step_time", "breakdown", "notes", "not_measured",
+  "distortion", "findings", "plan", "operators", "kernels", "kernel_summary", "memory", "efficiency", "step_time", "breakdown", "notes", "not_measured", "compare",
 ]);
 const kRows = 50;
 
@@ -22,7 +22,7 @@ function scalar(value: unknown): string {
 }
 
 // A list of equal objects is a table; other things are nested lists of keys.
-function shown(value: unknown, depth: number): HTMLElement {
+export function shown(value: unknown, depth: number): HTMLElement {
   if (value === null || typeof value !== "object" || depth > 5) return h("span", {}, scalar(value));
   if (Array.isArray(value)) {
     const rows = value.slice(0, kRows);

@@ -2,6 +2,7 @@
 // Data stand in script elements of type application/json, which no browser runs; every "<" in them is escaped, so no
 // string of a trace can end the element.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analysis/call_tree/call_tree.h"
 #include "analysis/kernel_table.h"
@@ -88,16 +89,19 @@ Json labels_json() {
 
 // The prose of the rules that the report names.
 Json rules_json(const Document& document) {
+  std::set<std::string> named;
+  for (const Finding& finding : document.findings) named.insert(finding.rule.text);
+  if (document.compare) {
+    for (const ComparedFinding& finding : document.compare->findings) named.insert(finding.rule.text);
+  }
   Json list = Json::object();
-  for (const Finding& finding : document.findings) {
-    for (const RuleDescriptor& rule : rules()) {
-      if (!(finding.rule == rule.id)) continue;
-      list[std::string(rule.id)] = {{"title", {rule.title, rule.title_zh}},
-                                    {"meaning", {rule.meaning, rule.meaning_zh}},
-                                    {"how_we_know", {rule.how_we_know, rule.how_we_know_zh}},
-                                    {"what_to_do", {rule.what_to_do, rule.what_to_do_zh}},
-                                    {"when_wrong", {rule.when_wrong, rule.when_wrong_zh}}};
-    }
+  for (const RuleDescriptor& rule : rules()) {
+    if (!named.contains(std::string(rule.id))) continue;
+    list[std::string(rule.id)] = {{"title", {rule.title, rule.title_zh}},
+                                  {"meaning", {rule.meaning, rule.meaning_zh}},
+                                  {"how_we_know", {rule.how_we_know, rule.how_we_know_zh}},
+                                  {"what_to_do", {rule.what_to_do, rule.what_to_do_zh}},
+                                  {"when_wrong", {rule.when_wrong, rule.when_wrong_zh}}};
   }
   return list;
 }
