@@ -26,6 +26,11 @@ constexpr Threshold kSaved{
     "a fused kernel reads and writes each tensor once, but not every pair of kernels can be fused"};
 
 bool is_elementwise(std::string_view name) { return name.find("elementwise_kernel") != std::string_view::npos; }
+// Fills and copies move values: alone they are the gradients of views and slices, which no formula holds together.
+bool computes(std::string_view name) {
+  return is_elementwise(name) && name.find("FillFunctor") == std::string_view::npos &&
+         name.find("direct_copy") == std::string_view::npos;
+}
 bool is_reduction(std::string_view name) { return name.find("reduce_kernel") != std::string_view::npos; }
 
 struct Runs {
@@ -50,11 +55,9 @@ bool sums_gradients(const TraceStore& store, SliceId launch) {
 }
 
 void close_run(const TraceStore& store, std::vector<std::uint32_t>& run, Runs& runs) {
-  const auto elementwise = std::count_if(run.begin(), run.end(), [&](std::uint32_t row) {
-    return is_elementwise(store.text(store.device_events.name[row]));
-  });
-  if (run.size() >= static_cast<std::size_t>(kLongRun.value) &&
-      2 * static_cast<std::size_t>(elementwise) >= run.size()) {
+  const auto computing = std::count_if(
+      run.begin(), run.end(), [&](std::uint32_t row) { return computes(store.text(store.device_events.name[row])); });
+  if (run.size() >= static_cast<std::size_t>(kLongRun.value) && 2 * static_cast<std::size_t>(computing) >= run.size()) {
     double total = 0;
     for (std::size_t k = 0; k < run.size(); ++k) {
       total += static_cast<double>(store.device_events.dur_ns[run[k]]);
@@ -200,10 +203,12 @@ RuleDescriptor fragmented_kernels_rule() {
   rule.how_we_know =
       "Runs of seven or more element-wise kernels and reductions on one stream with nothing else in between, outside "
       "the "
-      "optimizer. The cost is the idle time between them, less what the recording cost, and half of what a single pass "
+      "optimizer, at least half of which compute (fills and copies do not). The cost is the idle time between them, "
+      "less what the recording cost, and half of what a single pass "
       "over the data would save.";
   rule.how_we_know_zh =
-      "同一流上连续七个以上逐元素或归约核函数，中间没有其他任务，且不在优化器内。代价为其间扣除采集开销后的空闲，加上单"
+      "同一流上连续七个以上逐元素或归约核函数，中间没有其他任务，不在优化器内，且至少一半在做计算（填充与复制不算）。代"
+      "价为其间扣除采集开销后的空闲，加上单"
       "遍访问可省时间的一半。";
   rule.what_to_do = "Use the library's function for it, or torch.compile.";
   rule.what_to_do_zh = "使用库中对应的函数，或 torch.compile。";
