@@ -17,6 +17,7 @@
 
 #include "analysis/idle_cause.h"
 #include "analysis/step_segmentation.h"
+#include "analysis/time_breakdown.h"
 #include "base/interval_set.h"
 #include "trace/schema.h"
 
@@ -37,17 +38,17 @@ struct ProcessGroup {
 struct CommunicationEvent {
   std::int64_t start_ns = 0;  // on the device; of a host collective: of its work. Arrival of this rank
   std::int64_t end_ns = 0;
-  std::int64_t launch_ns = kNotRecorded;     // when the host issued it
-  std::int64_t sequence = kNotRecorded;      // Seq as recorded; may be counted per process
-  std::int64_t bytes = kNotRecorded;         // of the larger side of the message
-  std::int64_t overlapped_ns = 0;            // part of [start, end) with compute of this rank beside it
-  std::int64_t peer = kNotRecorded;          // send, recv: the other rank, global where the group's ranks are known
-  std::uint32_t name = kNoRow;               // row of names: all_reduce, all_gather, ... (canonical)
-  std::uint32_t dtype = kNoRow;              // row of names
-  std::uint32_t group = kNoRow;              // row of groups
-  std::uint32_t step = kNoRow;               // row of steps, by the launch
-  std::int32_t device = -1;                  // -1: on the host
-  std::int64_t stream = kNotRecorded;        // as recorded
+  std::int64_t launch_ns = kNotRecorded;  // when the host issued it
+  std::int64_t sequence = kNotRecorded;   // Seq as recorded; may be counted per process
+  std::int64_t bytes = kNotRecorded;      // of the larger side of the message
+  std::int64_t overlapped_ns = 0;         // part of [start, end) with compute of this rank beside it
+  std::int64_t peer = kNotRecorded;       // send, recv: the other rank, global where the group's ranks are known
+  std::uint32_t name = kNoRow;            // row of names: all_reduce, all_gather, ... (canonical)
+  std::uint32_t dtype = kNoRow;           // row of names
+  std::uint32_t group = kNoRow;           // row of groups
+  std::uint32_t step = kNoRow;            // row of steps, by the launch
+  std::int32_t device = -1;               // -1: on the host
+  std::int64_t stream = kNotRecorded;     // as recorded
   EventPlace place = EventPlace::device;
 };
 
@@ -66,17 +67,21 @@ struct HostShare {
   IdleCause cause = IdleCause::unknown;  // what kind of work it is
   std::uint32_t count = 0;
   std::int64_t ns = 0;
+  std::int64_t longest_ns = 0;    // the longest stretch in one piece
+  std::uint32_t before = kNoRow;  // row of names: what its thread recorded next after that stretch
 };
 
 // What a rank did in a stretch: before a collective (since the one before it), or in a step. Shares are the largest,
 // largest first; what was cut is in the totals.
 struct Segment {
+  bool whole = false;           // false: begins with the recording, not with the event before
   std::int64_t device_ns = 0;   // length on the device's time line: from the end of the event before to this start
   std::int64_t compute_ns = 0;  // of it: compute kernels ran
   std::int64_t memory_ns = 0;   // ... exposed copies and sets
   IdleByCause idle{};           // ... nothing ran, by cause
   std::int64_t host_ns = 0;     // length on the host: from the launch of the event before to this launch
   std::int64_t waits_ns = 0;    // of it: the launching threads waited for the device or for other ranks
+  std::int64_t others_ns = 0;   // of the waits: for other ranks
   std::uint32_t records = 0;    // ops and ranges that the recorder wrote in host_ns
   std::uint32_t calls = 0;      // runtime and driver calls
   std::uint32_t frames = 0;     // Python frames
@@ -112,6 +117,15 @@ struct RankTiming {
   double frame_cost_ns = 0;
 };
 
+// Where the mean step of one device goes, as TimeBreakdown has it.
+struct DeviceParts {
+  std::int64_t device = 0;
+  std::uint32_t count = 0;  // windows summed
+  bool device_window = false;
+  TimeParts measured;
+  TimeParts undisturbed;
+};
+
 struct DigestDevice {
   std::int64_t index = 0;
   std::string name;
@@ -137,9 +151,9 @@ struct RankDigest {
   std::optional<std::int64_t> rank;
   bool rank_guessed = false;
   std::optional<std::int64_t> world_size;
-  std::string host;     // empty: not recorded
-  std::string backend;  // nccl, gloo, ...
-  std::string job;      // what tells one job from another in the file's metadata; empty: nothing does
+  std::string host;            // empty: not recorded
+  std::string backend;         // nccl, gloo, ...
+  std::string job;             // what tells one job from another in the file's metadata; empty: nothing does
   bool absolute_time = false;  // times count from the Unix epoch
   Interval time_range;
   std::vector<DigestDevice> devices;
@@ -150,6 +164,7 @@ struct RankDigest {
   std::vector<CommunicationEvent> events;  // in the order in which the host issued them
   std::vector<Segment> segments;           // before each event; same length as events
   RankTiming timing;
+  std::vector<DeviceParts> breakdown;
   std::vector<CounterSummary> counters;
   std::vector<DigestNote> notes;  // what was wrong with the trace: severity above info
 
