@@ -100,13 +100,15 @@ struct DigestStep {
   Segment work;                               // the step's own work
 };
 
+struct TimeBand {
+  double expected_ns = 0;
+  double low_ns = 0;
+  double high_ns = 0;
+};
+
 // Mean complete step of this rank, as recorded and without the recording. A part that could not be estimated is empty.
 struct RankTiming {
-  struct Band {
-    double expected_ns = 0;
-    double low_ns = 0;
-    double high_ns = 0;
-  };
+  using Band = TimeBand;
   double measured_step_ns = 0;
   bool paced_by_device = false;
   std::optional<Band> step;    // undisturbed step of this rank, waits for other ranks included
