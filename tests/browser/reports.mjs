@@ -61,6 +61,9 @@ export async function reports(on, captures) {
       on.open(html, { locale: "zh-CN", viewport: { width: 390, height: 800 }, colorScheme: "dark" }, async (page) => {
         same(await page.getAttribute("html", "lang"), "zh", "language");
         holds(/[\u4e00-\u9fff]/.test(await text(page, "header nav")), "no Chinese words");
+        // Names and commands are as recorded; whole phrases in English are not.
+        const prose = await page.locator("h1, .step-line, .plan h3, .plan .evidence, .plan .expected, .plan > details > summary").evaluateAll((parts) => parts.map((part) => [...part.childNodes].filter((child) => child.nodeName !== "CODE").map((child) => child.textContent).join("")));
+        if (report.verdict.bound_by !== "unknown") for (const one of prose) holds(!/[a-z]+ [a-z]+ [a-z]+ [a-z]+/i.test(one), `English on the first screen: ${one}`);
         holds((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, "the page is wider than the telephone");
         await page.click("button[data-value=en]");
         same(await text(page, "h1"), report.verdict.sentence, "sentence after the switch");

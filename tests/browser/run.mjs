@@ -6,6 +6,7 @@ import { comparisons } from "./compare.mjs";
 import { firstScreens } from "./first_screen.mjs";
 import { Harness } from "./harness.mjs";
 import { hostileNames } from "./hostile.mjs";
+import { severalRanks } from "./ranks.mjs";
 import { reports } from "./reports.mjs";
 
 const [packages, program, shared, ...captures] = process.argv.slice(2).map((path) => resolve(path));
@@ -14,6 +15,7 @@ try {
   await on.launch();
   await reports(on, captures);
   await comparisons(on, captures[0], captures[1]);
+  await severalRanks(on, captures[0]);
   await hostileNames(on, captures[0]);
   await firstScreens(on, join(shared, "pairs"));
 } catch (error) {

@@ -268,7 +268,7 @@ function implementations(compare: Compare): HTMLElement | null {
 function others(compare: Compare): HTMLElement | null {
   const more = Object.entries(compare).filter(([key, value]) => !kKnown.has(key) && value !== null && !(Array.isArray(value) && value.length === 0));
   if (more.length === 0) return null;
-  return h("section", { class: "card" }, h("h2", {}, say("other_parts")), more.map(([key, value]) => fold({ class: "rest" }, [key.replaceAll("_", " ")], () => [shown(value, 0)])));
+  return h("section", { class: "card" }, h("h2", {}, say("other_parts")), more.map(([key, value]) => fold({ class: "rest deep" }, [key.replaceAll("_", " ")], () => [shown(value, 0)])));
 }
 
 function runs(compare: Compare): HTMLElement {

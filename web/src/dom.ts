@@ -40,11 +40,11 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// A part that is folded away is made when it is first opened, or all at once before the page is printed.
+// A part that is folded away is made when it is first opened; those that tell what was found are opened for printing.
 const kWaiting = new WeakMap<Element, () => void>();
 
 export function fold(properties: Properties, summary: (Child | Child[])[], make: () => (Child | Child[])[]): HTMLElement {
-  const element = h("details", { ...properties, "data-fold": true }, h("summary", {}, ...summary));
+  const element = h("details", { ...properties }, h("summary", {}, ...summary));
   kWaiting.set(element, () => append(element, make()));
   element.addEventListener("toggle", () => fill(element));
   return element;
@@ -54,8 +54,9 @@ function fill(element: Element): void {
   kWaiting.delete(element);
   make?.();
 }
-export function openAll(root: ParentNode): void {
-  for (let closed = root.querySelectorAll("details:not([open])"); closed.length > 0; closed = root.querySelectorAll("details:not([open])")) {
+export function openForPrint(root: ParentNode): void {
+  const kClosed = "details:not([open]):not(.deep)";
+  for (let closed = root.querySelectorAll(kClosed); closed.length > 0; closed = root.querySelectorAll(kClosed)) {
     closed.forEach((element) => {
       fill(element);
       (element as HTMLDetailsElement).open = true;

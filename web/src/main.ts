@@ -1,8 +1,10 @@
 // Entry of the page: reads the data, keeps language, colours and the view that is open.
 import { compareOf, comparison } from "./compare";
-import { choice, h, openAll, replace } from "./dom";
+import { choice, h, openForPrint, replace } from "./dom";
 import { count, shortened, visible } from "./format";
 import type { Page } from "./page";
+import { ranksView } from "./ranks";
+import { hasSeveral } from "./ranks_model";
 import { raw } from "./raw";
 import { Records, TimelineAbout, decode } from "./records";
 import { Language, currentLanguage, say, setLabels, setLanguage } from "./strings";
@@ -12,7 +14,7 @@ import { timeline } from "./timeline";
 import { CallTree } from "./tree";
 import type { About, CallTreeData, Report } from "./types";
 
-type View = "compare" | "summary" | "timeline" | "raw";
+type View = "compare" | "summary" | "ranks" | "timeline" | "raw";
 
 function data<T>(id: string): T | null {
   const element = document.getElementById(id);
@@ -72,6 +74,7 @@ function start(): void {
   const views: Partial<Record<View, () => HTMLElement>> = {};
   if (compared) views.compare = () => comparison(page, compared);
   views.summary = () => summary(page);
+  if (hasSeveral(report)) views.ranks = () => ranksView(page);
   if (!compared || document.getElementById("timeline-about")) views.timeline = () => timeline(page);
   views.raw = () => raw(page);
   const wanted = location.hash.slice(1);
@@ -146,7 +149,7 @@ function start(): void {
     );
     replace(root, header, (views[view] as () => HTMLElement)(), h("footer", { class: "quiet" }, `${report.tool.name} ${report.tool.version}`));
   };
-  window.addEventListener("beforeprint", () => openAll(document));
+  window.addEventListener("beforeprint", () => openForPrint(document));
   render();
   document.documentElement.dataset.ready = "true";
 }

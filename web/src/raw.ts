@@ -26,7 +26,7 @@ export function raw(page: Page): HTMLElement {
     h("h3", {}, say("raw_versions")),
     h("table", {}, h("tbody", {}, pairs.map(([key, value]) => h("tr", {}, h("td", {}, visible(key)), h("td", {}, visible(value)))))),
   );
-  const whole = fold({}, [say("raw_report")], () => [h("pre", { class: "json" }, JSON.stringify(report, null, 1))]);
+  const whole = fold({ class: "deep" }, [say("raw_report")], () => [h("pre", { class: "json" }, JSON.stringify(report, null, 1))]);
   section.append(whole, h("h3", {}, say("notices")), h("p", { class: "quiet" }, say("no_third_party")));
   return h("main", {}, section);
 }

@@ -6,7 +6,7 @@ import type { Report } from "./types";
 
 const kShown = new Set([
   "schema_version", "tool", "time_origin_ns", "inputs", "job", "verdict", "health", "utilisation", "steps", "time_breakdown", "time_breakdown_undisturbed",
-  "distortion", "findings", "plan", "operators", "kernels", "kernel_summary", "memory", "efficiency", "step_time", "breakdown", "notes", "not_measured", "compare",
+  "distortion", "findings", "plan", "operators", "kernels", "kernel_summary", "memory", "efficiency", "step_time", "breakdown", "notes", "not_measured", "compare", "communication", "clock", "modules", "annotations", "frames",
 ]);
 const kRows = 50;
 
@@ -45,5 +45,5 @@ export function shown(value: unknown, depth: number): HTMLElement {
 export function rest(report: Report): HTMLElement[] {
   return Object.entries(report)
     .filter(([key, value]) => !kShown.has(key) && !isEmpty(value))
-    .map(([key, value]) => fold({ class: "rest" }, [key.replaceAll("_", " ")], () => [shown(value, 0)]));
+    .map(([key, value]) => fold({ class: "rest deep" }, [key.replaceAll("_", " ")], () => [shown(value, 0)]));
 }

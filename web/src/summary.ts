@@ -12,6 +12,7 @@ import type { Page } from "./page";
 import type { Evidence, Finding, Gain, PlanStep, Report, TimeParts } from "./types";
 
 const zh = () => currentLanguage() === "zh";
+const comma = () => (zh() ? "，" : ", ");
 
 export function sureness(confidence: number): string {
   return say(confidence >= 0.9 ? "sure" : confidence >= 0.7 ? "quite_sure" : confidence >= 0.5 ? "likely" : confidence >= 0.25 ? "unsure" : "guess");
@@ -66,10 +67,10 @@ function headline(report: Report, page: Page): HTMLElement {
     sentence += "。";
   }
   section.append(h("h1", {}, sentence));
-  if (zh() && verdict.bound_by !== "unknown") section.append(h("p", { class: "original", lang: "en" }, visible(verdict.sentence)));
   section.append(chips);
   const line = stepLine(report);
   if (line) section.append(h("p", { class: "step-line" }, h("b", {}, say(unit(report)) + " "), line));
+  if (zh() && verdict.bound_by !== "unknown") section.append(fold({}, [say("original")], () => [h("p", { class: "original", lang: "en" }, visible(verdict.sentence))]));
   return section;
 }
 
@@ -165,15 +166,15 @@ export function gainText(gain: Gain, report: Report): string {
     return gain.max_possible_speedup !== null && gain.max_possible_speedup > 1 ? say("upper_bound", speedup(gain.max_possible_speedup)) : say("gain_unknown");
   }
   let text = `${duration(now)} → ${duration(gain.step_ms)}${band(gain.step_low_ms, gain.step_high_ms)}`;
-  if (gain.speedup !== null) text += `, ${speedup(gain.speedup)}`;
-  return `${text}, ${say("basis_" + gain.basis)}`;
+  if (gain.speedup !== null) text += comma() + speedup(gain.speedup);
+  return text + comma() + say("basis_" + gain.basis);
 }
 
 function planText(step: PlanStep, finding: Finding | undefined, report: Report): string {
   if (step.expected_step_ms === null) return finding ? gainText(finding.gain, report) : say("gain_unknown");
   let text = `${duration(step.expected_step_ms)} ${say("per_" + unit(report))}${band(step.expected_step_low_ms, step.expected_step_high_ms)}`;
-  if (step.cumulative_speedup !== null) text += `, ${speedup(step.cumulative_speedup)}`;
-  if (finding) text += `, ${say("basis_" + finding.gain.basis)}, ${sureness(finding.confidence)}`;
+  if (step.cumulative_speedup !== null) text += comma() + speedup(step.cumulative_speedup);
+  if (finding) text += [say("basis_" + finding.gain.basis), sureness(finding.confidence)].map((word) => comma() + word).join("");
   return text;
 }
 
@@ -203,7 +204,8 @@ function findingDetails(finding: Finding, page: Page): HTMLElement {
   return h(
     "div",
     { class: "finding-body" },
-    h("ul", {}, finding.evidence.map(evidenceItem)),
+    zh() && rule && h("p", { class: "original", lang: "en" }, visible(finding.title)),
+    h("ul", { lang: zh() ? "en" : undefined }, finding.evidence.map(evidenceItem)),
     placeText(finding).map((text) => h("p", {}, h("b", {}, `${say("where")}: `), h("code", {}, text))),
     h("p", {}, h("b", {}, `${say("action")}: `), visible(action.title), action.detail && `. ${visible(action.detail)}`),
     zh() && rule && h("p", {}, pick(rule.what_to_do)),
@@ -216,10 +218,14 @@ function findingDetails(finding: Finding, page: Page): HTMLElement {
   );
 }
 
+// In Chinese from the rule's prose and the finding's figures: sentences with names in them are made in English alone.
 function findingTitle(finding: Finding, page: Page): (Node | string)[] {
   const rule = page.about.rules[finding.rule];
-  if (zh() && rule) return [pick(rule.title), " ", h("span", { class: "original", lang: "en" }, visible(finding.title))];
-  return [visible(finding.title)];
+  if (!zh() || !rule) return [visible(finding.title)];
+  let text = pick(rule.title);
+  if (finding.cost_ms_per_step !== null && finding.cost_ms_per_step > 0) text += `：${say("costs", duration(finding.cost_ms_per_step), percent(finding.share_of_step ?? 0))}`;
+  const place = finding.where[0];
+  return place ? [text, "，", h("code", {}, shortened(visible(place.name), 60))] : [text];
 }
 
 function plan(report: Report, page: Page): HTMLElement {

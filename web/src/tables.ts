@@ -4,6 +4,7 @@ import { count, duration, percent, shortened, visible } from "./format";
 import { rest } from "./rest";
 import { say } from "./strings";
 import type { Page } from "./page";
+import type { Scope } from "./types";
 
 const kRows = 20;
 
@@ -69,13 +70,46 @@ function table<T>(rows: T[], columns: Column<T>[]): HTMLElement {
   return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body), more);
 }
 
+const kScopes: ["modules" | "annotations" | "frames", string][] = [
+  ["modules", "module"],
+  ["annotations", "annotation"],
+  ["frames", "frame"],
+];
+
+// Time by module, range and function, per step.
+function scopes(page: Page): HTMLElement[] {
+  const list: HTMLElement[] = [];
+  for (const [key, kind] of kScopes) {
+    const rows = page.report[key];
+    if (!rows || rows.length === 0) continue;
+    const name = (row: Scope) => (kind === "module" ? "nn.Module: " + row.name.replace("nn.Module: ", "") : row.name);
+    const hasBackward = rows.some((row) => row.backward_device_ms !== null);
+    list.push(
+      fold({ class: "deep" }, [`${say(key)} (${count(rows.length)})`], () => [
+        table<Scope>(rows, [
+          { label: "name", text: (row) => shortened(visible(row.name), 90), title: (row) => visible(row.file ? `${row.file}:${row.line ?? ""}` : row.name), link: (row) => page.openDetails?.(kind, name(row)) },
+          { label: "calls", text: (row) => count(row.count), figure: (row) => row.count },
+          { label: "host_self", text: (row) => duration(row.host_self_ms), figure: (row) => row.host_self_ms },
+          { label: "host_total", text: (row) => duration(row.host_ms), figure: (row) => row.host_ms },
+          { label: "device_self", text: (row) => duration(row.device_self_ms), figure: (row) => row.device_self_ms },
+          { label: "device_total", text: (row) => duration(row.device_ms), figure: (row) => row.device_ms },
+          ...(hasBackward ? [{ label: "device_backward", text: (row: Scope) => (row.backward_device_ms === null ? "–" : duration(row.backward_device_ms)), figure: (row: Scope) => row.backward_device_ms ?? -1 }] : []),
+        ]),
+        h("p", { class: "quiet small" }, say("scopes_hint")),
+      ]),
+    );
+  }
+  return list;
+}
+
 export function tables(page: Page): HTMLElement {
   const report = page.report;
   const section = h("section", { class: "card" }, h("h2", {}, say("data")));
   const summary = report.kernel_summary;
   const headline = summary.per_step !== null && summary.mean_us !== null ? `: ${count(summary.per_step)} ${say("per_step_short")}, ${say("mean")} ${duration(summary.mean_us / 1e3)}` : "";
   section.append(
-    fold({}, [`${say("kernels")}${headline}`], () => [
+    ...scopes(page),
+    fold({ class: "deep" }, [`${say("kernels")}${headline}`], () => [
       table(report.kernels, [
         { label: "name", text: (row) => shortened(visible(row.short_name || row.name), 90), title: (row) => visible(row.name), link: (row) => page.openDetails?.("kernel", row.name) },
         { label: "count", text: (row) => count(row.count), figure: (row) => row.count },
@@ -86,7 +120,7 @@ export function tables(page: Page): HTMLElement {
         { label: "share", text: (row) => percent(row.share), figure: (row) => row.share },
       ]),
     ]),
-    fold({}, [say("operators")], () => [
+    fold({ class: "deep" }, [say("operators")], () => [
       table(report.operators, [
         { label: "name", text: (row) => shortened(visible(row.name), 90), title: (row) => visible(row.name), link: (row) => page.openDetails?.("op", row.name) },
         { label: "types", text: (row) => visible(row.dtype ?? "") },
@@ -97,7 +131,7 @@ export function tables(page: Page): HTMLElement {
         { label: "device_time", text: (row) => duration(row.device_ms), figure: (row) => row.device_ms },
       ]),
     ]),
-    fold({}, [`${say("steps")} (${report.steps.length})`], () => [
+    fold({ class: "deep" }, [`${say("steps")} (${report.steps.length})`], () => [
       table(report.steps, [
         { label: "in_step", text: (row) => String(row.index) },
         { label: "started_at", text: (row) => duration(row.start_ns / 1e6), figure: (row) => row.start_ns },

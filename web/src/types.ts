@@ -73,6 +73,19 @@ export interface Kernel {
   share: number;
   tensor_core: boolean;
 }
+// Time by module, range or Python function.
+export interface Scope {
+  name: string;
+  file: string | null;
+  line: number | null;
+  library: boolean;
+  count: number;
+  host_self_ms: number;
+  host_ms: number;
+  device_self_ms: number;
+  device_ms: number;
+  backward_device_ms: number | null;
+}
 export interface Note { code: string; severity: string; count: number; where: string; message: string; remedy: string }
 export interface Step { index: number; rank: number | null; start_ns: number; duration_ms: number | null; complete: boolean; class: string }
 export interface Report {
@@ -82,6 +95,7 @@ export interface Report {
   job: {
     kind: string;
     world_size: number | null;
+    ranks_missing?: number[];
     ranks: { rank: number | null; host: string | null; devices: { index: number; name: string | null; pci: string | null }[] }[];
     versions: Record<string, string>;
     environment: Record<string, string>;
@@ -113,6 +127,9 @@ export interface Report {
   plan: PlanStep[];
   operators: Operator[];
   kernels: Kernel[];
+  modules?: Scope[];
+  annotations?: Scope[];
+  frames?: Scope[];
   kernel_summary: { per_step: number | null; mean_us: number | null; share_below_5us: number | null };
   notes: Note[];
   not_measured: { path: string; reason: string }[];
