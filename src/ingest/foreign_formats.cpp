@@ -65,8 +65,9 @@ std::optional<std::string> foreign_binary(std::string_view head) {
   const bool pickle = head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
   if (pickle && (has(head, "pg_config") || has(head, "nccl_version") || has(head, "collective_seq_id") ||
                  has(head, "comm_lib_version"))) {
-    return advice("This is a dump of PyTorch's NCCL flight recorder, which this version does not read on its own.",
-                  kRecord);
+    return "This is a dump of PyTorch's NCCL flight recorder as a pickle, which is not read: it could run code. Write "
+           "it "
+           "as JSON, with torch._C._distributed_c10d._dump_nccl_trace_json().";
   }
   if (pickle && (has(head, "device_traces") || has(head, "segments") || has(head, "frames"))) {
     return advice(
@@ -106,8 +107,9 @@ std::optional<std::string> foreign_text(std::string_view text, std::string_view 
   const bool recorder =
       key("\"comm_lib_version\"") || key("\"nccl_version\"") || key("\"pg_config\"") || key("\"collective_seq_id\"");
   if (key("\"nccl_comm_state\"") || (recorder && key("\"entries\""))) {
-    return advice("This is a dump of PyTorch's NCCL flight recorder, which this version does not read on its own.",
-                  kRecord);
+    return advice(
+        "This is a dump of PyTorch's NCCL flight recorder, not a trace; analyze reads it, alone or beside traces.",
+        kRecord);
   }
   if (key("\"segments\"") && key("\"device_traces\"")) {
     return advice("This is a memory snapshot of PyTorch, which this version does not read.", kRecord);

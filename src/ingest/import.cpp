@@ -8,6 +8,7 @@
 #include "ingest/catalog.h"
 #include "ingest/foreign_formats.h"
 #include "ingest/importer.h"
+#include "ingest/open_input.h"
 #include "trace/window.h"
 
 namespace accel {
@@ -23,11 +24,7 @@ const ImporterDescriptor* const kAll[] = {
 
 constexpr std::size_t kHeadBytes = 64 * 1024;
 
-// Content and its start, unpacked as far as it was packed.
-struct Opened {
-  std::unique_ptr<ByteSource> source;
-  std::string head;
-};
+using Opened = OpenInput;
 
 Result<void> peek(Opened& opened) {
   opened.head.resize(kHeadBytes);
@@ -159,6 +156,8 @@ Result<TraceStore> read_opened(Result<Opened> opened, const std::string& path, c
 }
 
 }  // namespace
+
+Result<OpenInput> open_input(const std::string& path) { return open_trace(path); }
 
 std::span<const ImporterDescriptor* const> importers() { return kAll; }
 

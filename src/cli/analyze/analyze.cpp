@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "cli/analyze/flight_dumps.h"
 #include "cli/analyze/options.h"
 #include "cli/analyze/overview.h"
 #include "cli/command.h"
@@ -62,6 +63,9 @@ class Run {
       if (auto done = take(candidate); !done) return failed(done.error());
     }
     if (auto done = finish(); !done) return failed(done.error());
+    if (!flight_dumps_.empty()) {
+      if (auto done = finish_dumps(); !done) return failed(done.error());
+    }
     if (status_ == kDone) status_ = conditions_;
     if (options_.strict && lost_data_ && status_ == kDone) status_ = kPartlyRead;
     return finish_output(status_);
@@ -82,6 +86,7 @@ class Run {
   Result<std::optional<Analysed>> analyse(const Candidate& candidate);
   void not_read(const Candidate& candidate, const Error& error);
   Result<void> finish();
+  Result<void> finish_dumps();
   Result<void> load_key();
   Result<void> save_key();
   Result<std::vector<std::string>> write(const Analysed& analysed, const fs::path& folder);
@@ -101,6 +106,7 @@ class Run {
   std::vector<OverviewRow> overview_;  // of those written when there are several
   std::vector<std::string> skipped_;   // files of folders that are no traces
   std::string last_reason_;
+  FlightDumps flight_dumps_;
   bool lost_data_ = false;
   int conditions_ = kDone;  // what --fail-if says of the traces so far
   int status_ = kDone;
@@ -145,7 +151,8 @@ Result<void> Run::take(const Candidate& candidate) {
   auto analysed = analyse(candidate);
   if (!analysed) {
     if (analysed.error().code == ErrorCode::cancelled) return analysed.error();
-    not_read(candidate, analysed.error());
+    const bool other = analysed.error().code == ErrorCode::not_a_trace;
+    if (!other || !flight_dumps_.take(candidate.path)) not_read(candidate, analysed.error());
     return {};
   }
   if (!*analysed) return {};
@@ -211,6 +218,21 @@ Result<void> Run::write_to_own_folder(const Analysed& analysed) {
   return {};
 }
 
+// What the flight recorder shows stands by itself where there is no trace, else below what the traces show.
+Result<void> Run::finish_dumps() {
+  if (prints()) {
+    const std::string text = flight_dumps_.text(options_.language == report::Language::chinese);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  if (first_ || !overview_.empty()) return {};
+  const fs::path folder =
+      options_.output.empty() ? base_folder() / report_name(flight_dumps_.dumps().front().source) : base_folder();
+  const std::string path = (folder / "flight_recorder.json").string();
+  const std::string json = flight_dumps_.json();
+  const OutputFile file{path, json};
+  return write_files({&file, 1}, interrupted);
+}
+
 Result<void> Run::finish() {
   if (!skipped_.empty() && !options_.quiet && (first_ || !overview_.empty())) {
     print_warning(fmt::format("{} in the folder left out: no trace ({}{})", count_of(skipped_.size(), "file"),
@@ -224,7 +246,7 @@ Result<void> Run::finish() {
     return {};
   }
   if (!first_) {
-    if (status_ != kDone) return {};  // the errors are said already
+    if (status_ != kDone || !flight_dumps_.empty()) return {};  // said already, or to be said of the dumps
     if (options_.import.rank && skipped_.empty()) {
       return Error{ErrorCode::not_found, fmt::format("none of the traces is of rank {}", *options_.import.rank), ""};
     }
