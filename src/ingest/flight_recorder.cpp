@@ -93,7 +93,8 @@ std::string frame_of(const json& entry) {
     std::string said = slash == std::string::npos ? file : file.substr(slash + 1);
     if (line != kNotRecorded) said += ":" + std::to_string(line);
     const std::string name = text_of(frame, "name");
-    return name.empty() ? said : said + " " + name;
+    if (!name.empty()) said.append(" ").append(name);
+    return said;
   }
   return {};
 }

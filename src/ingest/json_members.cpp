@@ -12,11 +12,12 @@ std::size_t skip_blank(std::string_view text, std::size_t at) {
 
 // Behind the closing quote of the string that starts at `at`.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
-  for (++at; at < text.size(); ++at) {
+  ++at;
+  while (at < text.size()) {
     at = text.find_first_of("\"\\", at);
     if (at == std::string_view::npos) return at;
     if (text[at] == '"') return at + 1;
-    ++at;
+    at += 2;
   }
   return std::string_view::npos;
 }

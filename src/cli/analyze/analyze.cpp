@@ -206,6 +206,7 @@ Result<std::vector<std::string>> Run::write(const Analysed& analysed, const fs::
     paths.push_back((folder / writer->file_name).string());
   }
   std::vector<OutputFile> files;
+  files.reserve(paths.size());
   for (std::size_t i = 0; i < paths.size(); ++i) files.push_back({paths[i], contents[i]});
   if (auto written = write_files(files, interrupted); !written) return written.error();
   return paths;

@@ -62,6 +62,7 @@ std::vector<fusion::FlightReport> FlightDumps::reports() const {
   std::vector<fusion::FlightReport> reports;
   for (const std::vector<std::size_t>& job : fusion::jobs_of_dumps(dumps_)) {
     std::vector<FlightRecorderDump> dumps;
+    dumps.reserve(job.size());
     for (const std::size_t i : job) dumps.push_back(dumps_[i]);
     reports.push_back(fusion::compare_dumps(dumps));
   }

@@ -253,11 +253,12 @@ std::vector<std::vector<std::size_t>> jobs_of_dumps(std::span<const FlightRecord
 
 FlightReport compare_dumps(std::span<const FlightRecorderDump> dumps) {
   FlightReport report;
+  report.sources.reserve(dumps.size());
+  for (const FlightRecorderDump& dump : dumps) report.sources.push_back(dump.source);
   std::map<Key, std::vector<Track>> groups;
   std::map<Key, std::string> descriptions;
   std::set<std::int64_t> seen;
   for (const FlightRecorderDump& dump : dumps) {
-    report.sources.push_back(dump.source);
     const std::size_t ranks = seen.size();
     remark(dump, seen, report);
     if (dump.rank && seen.size() == ranks) continue;

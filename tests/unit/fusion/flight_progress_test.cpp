@@ -36,6 +36,7 @@ using Ranks = std::vector<std::int64_t>;
 
 TEST(FlightProgress, NamesTheRanksThatAreBehindNotThoseAhead) {
   std::vector<FlightRecorderDump> dumps;
+  dumps.reserve(4);
   for (std::int64_t rank = 0; rank < 4; ++rank) dumps.push_back(dump(rank, 600, rank == 2 ? 640 : 641, 640));
   const FlightReport report = compare_dumps(dumps);
   ASSERT_EQ(report.groups.size(), 1U);
@@ -84,6 +85,7 @@ TEST(FlightProgress, ADeviceThatHasNotStartedIsNamed) {
 
 TEST(FlightProgress, NamesTheFirstCollectiveInWhichRanksDisagree) {
   std::vector<FlightRecorderDump> dumps;
+  dumps.reserve(4);
   for (std::int64_t rank = 0; rank < 4; ++rank) dumps.push_back(dump(rank, 1, 9, 6));
   dumps[3].records[6].in_elements = 2048;
   dumps[3].records[7].name = "broadcast";
