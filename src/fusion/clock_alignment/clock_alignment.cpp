@@ -1,0 +1,297 @@
+#include "fusion/clock_alignment/clock_alignment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "fusion/clock_alignment/weighted_fit.h"
+#include "fusion/digest/collective_name.h"
+
+namespace accel::fusion {
+namespace {
+
+// An end is expected to be off by this, plus a share of the transfer: ends of small collectives agree within 0.5 us,
+// ends of large ones within a few percent of their transfer.
+constexpr double kEndSigmaNs = 500;
+constexpr double kEndShare = 0.03;
+// Collectives whose transfer is within this of the smallest are enough to align by, if there are so many of them.
+constexpr double kSmallFactor = 4;
+constexpr double kSmallNs = 30'000;
+constexpr std::size_t kEnoughSmall = 3;
+constexpr std::size_t kEnoughForDrift = 4;
+constexpr double kLargestBias = 0.17;  // of the transfer: the largest measured
+constexpr double kDriftSigmas = 3;     // a slope below this many of its own errors is none
+constexpr int kSweeps = 3;
+constexpr std::size_t kMostAnchors = 4000;  // of one pair of clocks
+
+// One collective as the clocks see it.
+struct Anchor {
+  struct End {
+    std::uint32_t host;
+    std::int64_t end_ns;  // mean over the host's ranks
+    double last_share;    // 1/n where one of its n ranks arrived last
+  };
+  std::vector<End> ends;   // ascending by host
+  double transfer_ns = 0;  // shortest local duration: that of the last arriver
+  double bias_ns = 0;      // transfer, or the arrival spread where that is less
+};
+
+class Aligner {
+ public:
+  Aligner(const RankSet& set, const CollectiveMatching& matching) : set_(set), matching_(matching) {}
+
+  ClockAlignment align() {
+    find_hosts();
+    collect_anchors();
+    place_all();
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      for (std::uint32_t host = 0; host < out_.hosts.size(); ++host)
+        if (out_.hosts[host].aligned && host != reference_) fit(host);
+    }
+    check_causality();
+    return std::move(out_);
+  }
+
+ private:
+  void find_hosts() {
+    std::map<std::string, std::uint32_t> by_name;
+    for (std::uint32_t r = 0; r < set_.ranks.size(); ++r) {
+      const RankDigest& digest = set_.ranks[r];
+      const std::string name = digest.host.empty() ? fmt::format("rank {}", set_.rank_of(r)) : digest.host;
+      const auto [at, is_new] = by_name.try_emplace(name, static_cast<std::uint32_t>(out_.hosts.size()));
+      if (is_new) {
+        HostClock clock;
+        clock.host = name;
+        clock.host_known = !digest.host.empty();
+        clock.origin_ns = digest.time_range.start_ns;
+        clock.method = "no collective in common with the others";
+        out_.hosts.push_back(std::move(clock));
+      }
+      out_.hosts[at->second].ranks.push_back(r);
+      out_.host_of_rank.push_back(at->second);
+    }
+  }
+
+  const CommunicationEvent& event(const Member& member) const { return set_.ranks[member.rank].events[member.event]; }
+
+  void collect_anchors() {
+    for (const MatchedCollective& collective : matching_.collectives) {
+      if (is_one_sided(collective.name) || !collective.complete) continue;
+      Anchor anchor;
+      double shortest = std::numeric_limits<double>::max();
+      double longest = 0;
+      std::uint32_t last = 0;
+      for (const Member& member : collective.members) {
+        const double length = static_cast<double>(event(member).end_ns - event(member).start_ns);
+        longest = std::max(longest, length);
+        if (length >= shortest) continue;
+        shortest = length;
+        last = out_.host_of_rank[member.rank];
+      }
+      std::map<std::uint32_t, std::vector<std::int64_t>> ends;
+      for (const Member& member : collective.members)
+        ends[out_.host_of_rank[member.rank]].push_back(event(member).end_ns);
+      if (ends.size() < 2) continue;
+      for (const auto& [host, times] : ends) {
+        std::int64_t above = 0;
+        for (const std::int64_t time : times) above += time - times.front();
+        const auto count = static_cast<std::int64_t>(times.size());
+        anchor.ends.push_back(
+            {host, times.front() + above / count, host == last ? 1.0 / static_cast<double>(count) : 0.0});
+      }
+      anchor.transfer_ns = shortest;
+      anchor.bias_ns = std::min(shortest, longest - shortest);
+      anchors_.push_back(std::move(anchor));
+    }
+    of_host_.resize(out_.hosts.size());
+    for (std::uint32_t i = 0; i < anchors_.size(); ++i)
+      for (const Anchor::End& end : anchors_[i].ends) of_host_[end.host].push_back(i);
+  }
+
+  // Hosts one after the other, each against those that are placed: the one that shares most with them first.
+  void place_all() {
+    std::vector<std::size_t> shared(out_.hosts.size(), 0);
+    reference_ = 0;
+    std::uint32_t next = 0;
+    out_.hosts[0].method = "reference: its clock is the common one";
+    while (true) {
+      out_.hosts[next].aligned = true;
+      for (const std::uint32_t i : of_host_[next]) {
+        for (const Anchor::End& end : anchors_[i].ends) ++shared[end.host];
+      }
+      if (next != reference_) fit(next);
+      std::size_t most = 0;
+      std::uint32_t best = reference_;
+      for (std::uint32_t host = 0; host < out_.hosts.size(); ++host) {
+        if (out_.hosts[host].aligned || shared[host] <= most) continue;
+        most = shared[host];
+        best = host;
+      }
+      if (most == 0) return;
+      next = best;
+    }
+  }
+
+  // Where the others say that an anchor ended, and how far their last arriver biases that.
+  struct Target {
+    std::int64_t time_ns = 0;
+    double bias_ns = 0;
+    bool found = false;
+  };
+  Target target(const Anchor& anchor, std::uint32_t except) const {
+    Target out;
+    std::int64_t above = 0;
+    std::int64_t count = 0;
+    for (const Anchor::End& end : anchor.ends) {
+      if (end.host == except || !out_.hosts[end.host].aligned) continue;
+      const std::int64_t time = common(end.host, end.end_ns);
+      if (count == 0) out.time_ns = time;
+      above += time - out.time_ns;
+      out.bias_ns += anchor.bias_ns * end.last_share;
+      ++count;
+    }
+    if (count == 0) return out;
+    out.time_ns += above / count;
+    out.bias_ns /= static_cast<double>(count);
+    out.found = true;
+    return out;
+  }
+
+  struct Sample {
+    std::int64_t own_ns;
+    std::int64_t difference_ns;  // the others' time less its own
+    double bias_ns;
+    double transfer_ns;
+  };
+
+  // The small collectives where there are enough of them: their ends say most.
+  static void keep_small(std::vector<Sample>& samples) {
+    std::stable_sort(samples.begin(), samples.end(),
+                     [](const Sample& a, const Sample& b) { return a.transfer_ns < b.transfer_ns; });
+    const double limit = std::max(kSmallFactor * samples.front().transfer_ns, kSmallNs);
+    const auto small = static_cast<std::size_t>(
+        std::partition_point(samples.begin(), samples.end(), [&](const Sample& s) { return s.transfer_ns <= limit; }) -
+        samples.begin());
+    if (small >= kEnoughSmall) samples.resize(small);
+    if (samples.size() > kMostAnchors) samples.resize(kMostAnchors);
+  }
+
+  void fit(std::uint32_t host) {
+    HostClock& clock = out_.hosts[host];
+    std::vector<Sample> samples;
+    for (const std::uint32_t i : of_host_[host]) {
+      const Anchor& anchor = anchors_[i];
+      const Target other = target(anchor, host);
+      if (!other.found) continue;
+      const auto own = std::find_if(anchor.ends.begin(), anchor.ends.end(),
+                                    [&](const Anchor::End& end) { return end.host == host; });
+      samples.push_back({own->end_ns, other.time_ns - own->end_ns, other.bias_ns - anchor.bias_ns * own->last_share,
+                         anchor.transfer_ns});
+    }
+    if (samples.empty()) return;
+    keep_small(samples);
+    const auto [first, last] = std::minmax_element(
+        samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.own_ns < b.own_ns; });
+    const std::int64_t middle = first->own_ns + (last->own_ns - first->own_ns) / 2;
+    const double half_s = static_cast<double>(last->own_ns - first->own_ns) / 2e9;
+    const std::int64_t coarse = samples[samples.size() / 2].difference_ns;
+    std::vector<FitPoint> points;
+    for (const Sample& sample : samples) {
+      points.push_back({static_cast<double>(sample.own_ns - middle) / 1e9, sample.bias_ns,
+                        static_cast<double>(sample.difference_ns - coarse),
+                        kEndSigmaNs + kEndShare * sample.transfer_ns});
+    }
+    Fit best = fit_clock(points, false);
+    double open = 0;  // drift that the points cannot show
+    if (points.size() >= kEnoughForDrift) {
+      const Fit sloped = fit_clock(points, true);
+      open = sloped.slope_error * half_s;
+      if (std::abs(sloped.slope) > kDriftSigmas * sloped.slope_error) best = sloped;
+    }
+    clock.origin_ns = middle;
+    clock.coarse_ns = coarse;
+    clock.shift_ns = best.offset;
+    clock.drift = best.slope / 1e9;
+    clock.spread_ns = best.spread;
+    // How a late arrival biases an end is known for some libraries and paths only: what a one-sided bias could hide
+    // stays in the error, whatever the fit makes of it.
+    double one_sided = 0;
+    for (const FitPoint& point : points) one_sided += point.bias / static_cast<double>(points.size());
+    clock.systematic_ns = 2 * best.offset_error + open + kLargestBias * std::abs(one_sided);
+    clock.anchors = points.size();
+    clock.method = fmt::format("ends of {} collective{}", points.size(), points.size() == 1 ? "" : "s");
+  }
+
+  std::int64_t common(std::uint32_t host, std::int64_t time_ns) const {
+    const HostClock& clock = out_.hosts[host];
+    const double fine = clock.shift_ns + clock.drift * static_cast<double>(time_ns - clock.origin_ns);
+    return time_ns + clock.coarse_ns + static_cast<std::int64_t>(std::llround(fine));
+  }
+
+  void check_causality() {
+    for (const MatchedCollective& collective : matching_.collectives) {
+      if (is_one_sided(collective.name)) continue;
+      std::optional<std::int64_t> first_end;
+      std::optional<std::int64_t> last_start;
+      std::uint32_t ender = 0;
+      std::uint32_t starter = 0;
+      for (const Member& member : collective.members) {
+        if (!out_.aligned(member.rank)) continue;
+        const std::int64_t start = out_.common_ns(member.rank, event(member).start_ns);
+        const std::int64_t end = out_.common_ns(member.rank, event(member).end_ns);
+        if (!first_end || end < *first_end) {
+          first_end = end;
+          ender = member.rank;
+        }
+        if (!last_start || start > *last_start) {
+          last_start = start;
+          starter = member.rank;
+        }
+      }
+      if (!first_end || !last_start) continue;
+      ++out_.causality_checked;
+      const auto early = static_cast<double>(*last_start - *first_end);
+      out_.causality_worst_ns = std::max(out_.causality_worst_ns, early);
+      if (early > 3 * out_.error_ns(ender, starter) + kEndSigmaNs) ++out_.causality_violated;
+    }
+  }
+
+  const RankSet& set_;
+  const CollectiveMatching& matching_;
+  ClockAlignment out_;
+  std::vector<Anchor> anchors_;
+  std::vector<std::vector<std::uint32_t>> of_host_;
+  std::uint32_t reference_ = 0;
+};
+
+}  // namespace
+
+std::int64_t ClockAlignment::common_ns(std::uint32_t rank, std::int64_t time_ns) const {
+  const HostClock& clock = hosts[host_of_rank[rank]];
+  const double fine = clock.shift_ns + clock.drift * static_cast<double>(time_ns - clock.origin_ns);
+  return time_ns + clock.coarse_ns + static_cast<std::int64_t>(std::llround(fine));
+}
+
+double ClockAlignment::error_ns(std::uint32_t a, std::uint32_t b) const {
+  const std::uint32_t first = host_of_rank[a];
+  const std::uint32_t second = host_of_rank[b];
+  return first == second ? 0 : hosts[first].residual_ns() + hosts[second].residual_ns();
+}
+
+double ClockAlignment::worst_residual_ns() const {
+  double worst = 0;
+  for (const HostClock& clock : hosts)
+    if (clock.aligned) worst = std::max(worst, clock.residual_ns());
+  return worst;
+}
+
+ClockAlignment align_clocks(const RankSet& set, const CollectiveMatching& matching) {
+  if (set.ranks.empty()) return {};
+  return Aligner(set, matching).align();
+}
+
+}  // namespace accel::fusion

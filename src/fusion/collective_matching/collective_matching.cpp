@@ -1,0 +1,283 @@
+#include "fusion/collective_matching/collective_matching.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "fusion/collective_matching/alignment.h"
+#include "fusion/digest/collective_name.h"
+
+namespace accel::fusion {
+namespace {
+
+// Recorded numbers are believed when at least this share of the pairs that they make lie in the same step.
+constexpr double kSameStep = 0.9;
+
+using GroupKey = std::tuple<std::string, std::vector<std::int64_t>>;
+
+// Events of one group, by row of the rank.
+struct GroupEvents {
+  ProcessGroup group;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> by_rank;  // rows of events in the order of issue
+};
+
+std::string issue_text(const Signature& signature) {
+  if (signature.bytes == kNotRecorded) return std::string(signature.name);
+  return fmt::format("{} of {} bytes", signature.name, signature.bytes);
+}
+
+bool lost_records(const RankDigest& digest) {
+  return std::any_of(digest.notes.begin(), digest.notes.end(), [](const DigestNote& note) {
+    return note.code == "launch_without_device" || note.code == "truncated" || note.code == "lost_head" ||
+           note.code == "dropped_buffers" || note.code == "compressed_stream_cut" || note.code == "malformed_event";
+  });
+}
+
+class Matcher {
+ public:
+  explicit Matcher(const RankSet& set) : set_(set) {}
+
+  CollectiveMatching match() {
+    std::vector<GroupEvents> groups = collect();
+    for (GroupEvents& group : groups) match_group(group);
+    std::stable_sort(matching_.collectives.begin(), matching_.collectives.end(),
+                     [](const MatchedCollective& a, const MatchedCollective& b) {
+                       return std::tie(a.step, a.group, a.index) < std::tie(b.step, b.group, b.index);
+                     });
+    return std::move(matching_);
+  }
+
+ private:
+  const CommunicationEvent& event(std::uint32_t rank, std::uint32_t row) const { return set_.ranks[rank].events[row]; }
+
+  std::int64_t step_number(std::uint32_t rank, std::uint32_t row) const {
+    const std::uint32_t step = event(rank, row).step;
+    return step == kNoRow ? kNotRecorded : set_.ranks[rank].steps[step].number;
+  }
+
+  // A group whose ranks only some files state is the one of that name that holds the others' ranks.
+  std::vector<GroupEvents> collect() const {
+    std::map<std::string, std::vector<std::vector<std::int64_t>>> known;
+    for (const RankDigest& digest : set_.ranks) {
+      for (const ProcessGroup& group : digest.groups) {
+        std::vector<std::vector<std::int64_t>>& of_name = known[group.name];
+        if (!group.ranks.empty() && std::find(of_name.begin(), of_name.end(), group.ranks) == of_name.end())
+          of_name.push_back(group.ranks);
+      }
+    }
+    std::map<GroupKey, GroupEvents> groups;
+    for (std::uint32_t r = 0; r < set_.ranks.size(); ++r) {
+      const RankDigest& digest = set_.ranks[r];
+      std::vector<GroupEvents*> rows;
+      for (const ProcessGroup& recorded : digest.groups) {
+        ProcessGroup group = recorded;
+        for (const std::vector<std::int64_t>& ranks : known[group.name]) {
+          if (group.ranks.empty() && std::binary_search(ranks.begin(), ranks.end(), digest.rank.value_or(-1)))
+            group.ranks = ranks;
+        }
+        GroupEvents& events = groups[{group.name, group.ranks}];
+        events.group = group;
+        rows.push_back(&events);
+      }
+      for (std::uint32_t i = 0; i < digest.events.size(); ++i)
+        if (digest.events[i].group < rows.size()) rows[digest.events[i].group]->by_rank[r].push_back(i);
+    }
+    std::vector<GroupEvents> out;
+    for (auto& [key, events] : groups)
+      if (!events.by_rank.empty()) out.push_back(std::move(events));
+    return out;
+  }
+
+  void match_group(const GroupEvents& events) {
+    MatchedGroup group;
+    group.name = events.group.name;
+    group.description = events.group.description;
+    group.ranks = events.group.ranks;
+    std::uint64_t all = 0;
+    for (const auto& [rank, rows] : events.by_rank) {
+      group.present.push_back(rank);
+      all += rows.size();
+    }
+    index_ = static_cast<std::uint32_t>(matching_.groups.size());
+    const std::size_t before = matching_.collectives.size();
+    group.why = events.by_rank.size() > 1 ? match_by_sequence(events) : "only one of its ranks is here";
+    if (group.why.empty()) {
+      group.method = MatchMethod::sequence;
+    } else if (events.by_rank.size() > 1) {
+      matching_.collectives.resize(before);
+      match_by_step(events);
+      if (matching_.collectives.size() > before) group.method = MatchMethod::step_order;
+    }
+    std::uint64_t used = 0;
+    for (std::size_t i = before; i < matching_.collectives.size(); ++i) {
+      finish(group, matching_.collectives[i]);
+      used += matching_.collectives[i].members.size();
+    }
+    group.matched = matching_.collectives.size() - before;
+    group.unmatched = all - used;
+    matching_.groups.push_back(std::move(group));
+  }
+
+  void finish(const MatchedGroup& group, MatchedCollective& collective) const {
+    collective.group = index_;
+    collective.complete = collective.members.size() == group.present.size();
+    for (const Member& member : collective.members) {
+      const CommunicationEvent& one = event(member.rank, member.event);
+      const RankDigest& digest = set_.ranks[member.rank];
+      collective.bytes = std::max(collective.bytes, one.bytes);
+      if (collective.dtype.empty()) collective.dtype = digest.text(one.dtype);
+      if (collective.sequence == kNotRecorded) collective.sequence = one.sequence;
+      if (one.step == kNoRow || !digest.steps[one.step].complete) collective.in_complete_step = false;
+    }
+  }
+
+  // Empty: done. Otherwise why the recorded numbers cannot be used.
+  std::string match_by_sequence(const GroupEvents& events) {
+    std::map<std::int64_t, std::vector<Member>> by_number;
+    for (const auto& [rank, rows] : events.by_rank) {
+      std::int64_t last = kNotRecorded;
+      for (const std::uint32_t row : rows) {
+        const std::int64_t number = event(rank, row).sequence;
+        if (number == kNotRecorded) return "not every operation has a sequence number";
+        if (number <= last) return "sequence numbers repeat";
+        last = number;
+        by_number[number].push_back({rank, row});
+      }
+    }
+    std::uint64_t pairs = 0;
+    std::uint64_t same_step = 0;
+    std::map<std::int64_t, std::uint32_t> place;
+    for (auto& [number, members] : by_number) {
+      if (members.size() < 2) continue;
+      const Member& first = members.front();
+      const Signature signature = signature_of(set_.ranks[first.rank], event(first.rank, first.event));
+      for (const Member& member : members) {
+        if (signature_of(set_.ranks[member.rank], event(member.rank, member.event)) != signature)
+          return "operations of one sequence number differ in name or size";
+        ++pairs;
+        same_step += step_number(member.rank, member.event) == step_number(first.rank, first.event) ? 1 : 0;
+      }
+      MatchedCollective collective;
+      collective.name = signature.name;
+      collective.step = step_number(first.rank, first.event);
+      collective.index = place[collective.step]++;
+      collective.members = std::move(members);
+      matching_.collectives.push_back(std::move(collective));
+    }
+    if (pairs == 0) return "the ranks share no sequence number";
+    if (static_cast<double>(same_step) < kSameStep * static_cast<double>(pairs))
+      return "sequence numbers join operations of different steps";
+    return {};
+  }
+
+  void match_by_step(const GroupEvents& events) {
+    std::map<std::int64_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> steps;
+    for (const auto& [rank, rows] : events.by_rank) {
+      for (const std::uint32_t row : rows) {
+        const std::int64_t number = step_number(rank, row);
+        if (number != kNotRecorded) steps[number][rank].push_back(row);
+      }
+    }
+    for (const auto& [number, ranks] : steps)
+      if (ranks.size() > 1) match_step(number, ranks, events);
+  }
+
+  void match_step(std::int64_t number, const std::map<std::uint32_t, std::vector<std::uint32_t>>& ranks,
+                  const GroupEvents& events) {
+    std::map<std::uint32_t, std::vector<Signature>> lists;
+    std::map<std::vector<std::pair<std::string_view, std::int64_t>>, std::size_t> votes;
+    const auto plain = [](const std::vector<Signature>& list) {
+      std::vector<std::pair<std::string_view, std::int64_t>> out;
+      for (const Signature& one : list) out.emplace_back(one.name, one.bytes);
+      return out;
+    };
+    for (const auto& [rank, rows] : ranks) {
+      for (const std::uint32_t row : rows) lists[rank].push_back(signature_of(set_.ranks[rank], event(rank, row)));
+      ++votes[plain(lists[rank])];
+    }
+    // What most ranks issued; of two that are equally common, the longer.
+    const std::vector<Signature>* reference = nullptr;
+    std::pair<std::size_t, std::size_t> best{0, 0};
+    for (const auto& [rank, list] : lists) {
+      const std::pair<std::size_t, std::size_t> rating{votes[plain(list)], list.size()};
+      if (rating <= best) continue;
+      best = rating;
+      reference = &list;
+    }
+    std::vector<MatchedCollective> found(reference->size());
+    for (const auto& [rank, rows] : ranks) {
+      const bool head_lost = !complete(rank, number);
+      const std::vector<std::uint32_t> places = align(*reference, lists[rank], head_lost);
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        if (places[i] != kNoRow) found[places[i]].members.push_back({rank, rows[i]});
+      note_divergence(number, rank, *reference, lists[rank]);
+    }
+    // A rank of the group that issued nothing at all in a step that it recorded whole.
+    for (const auto& [rank, rows] : events.by_rank) {
+      if (!ranks.contains(rank) && complete(rank, number)) note_divergence(number, rank, *reference, {});
+    }
+    for (std::uint32_t i = 0; i < found.size(); ++i) {
+      if (found[i].members.size() < 2) continue;
+      found[i].name = (*reference)[i].name;
+      found[i].step = number;
+      found[i].index = i;
+      matching_.collectives.push_back(std::move(found[i]));
+    }
+  }
+
+  bool complete(std::uint32_t rank, std::int64_t number) const {
+    const auto& steps = set_.ranks[rank].steps;
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](const DigestStep& step) { return step.number == number && step.complete; });
+  }
+
+  void note_divergence(std::int64_t number, std::uint32_t rank, const std::vector<Signature>& reference,
+                       const std::vector<Signature>& own) {
+    if (own == reference || !complete(rank, number)) return;
+    const std::size_t place = static_cast<std::size_t>(
+        std::mismatch(reference.begin(), reference.end(), own.begin(), own.end()).first - reference.begin());
+    Divergence divergence;
+    divergence.group = index_;
+    divergence.step = number;
+    divergence.index = static_cast<std::uint32_t>(place);
+    divergence.they_issue = place < own.size() ? issue_text(own[place]) : "nothing";
+    divergence.others_issue = place < reference.size() ? issue_text(reference[place]) : "nothing";
+    divergence.records_lost = lost_records(set_.ranks[rank]);
+    // The first place of a group says it all: what follows is a consequence.
+    for (Divergence& earlier : matching_.divergences) {
+      if (earlier.group != index_) continue;
+      if (earlier.step == number && earlier.index == divergence.index && earlier.they_issue == divergence.they_issue)
+        earlier.ranks.push_back(set_.rank_of(rank));
+      return;
+    }
+    divergence.ranks.push_back(set_.rank_of(rank));
+    matching_.divergences.push_back(std::move(divergence));
+  }
+
+  const RankSet& set_;
+  CollectiveMatching matching_;
+  std::uint32_t index_ = 0;  // of the group at work
+};
+
+}  // namespace
+
+std::string_view to_string(MatchMethod method) {
+  switch (method) {
+    case MatchMethod::sequence:
+      return "sequence number";
+    case MatchMethod::step_order:
+      return "step and order of issue";
+    case MatchMethod::none:
+      break;
+  }
+  return "none";
+}
+
+CollectiveMatching match_collectives(const RankSet& set) { return Matcher(set).match(); }
+
+}  // namespace accel::fusion

@@ -1,0 +1,17 @@
+#include "fusion/job.h"
+
+#include <utility>
+
+namespace accel::fusion {
+
+Job fuse(std::vector<RankDigest> digests) {
+  Job job;
+  job.set = make_rank_set(std::move(digests));
+  job.matching = match_collectives(job.set);
+  job.clocks = align_clocks(job.set, job.matching);
+  job.timings = time_collectives(job.set, job.matching, job.clocks);
+  job.stragglers = find_stragglers(job.set, job.matching, job.timings);
+  return job;
+}
+
+}  // namespace accel::fusion

@@ -1,0 +1,24 @@
+// The fused job: ranks, matched collectives, clocks, stragglers. Made once from digests and constant from then on; any
+// thread may read it.
+#pragma once
+
+#include <vector>
+
+#include "fusion/clock_alignment/clock_alignment.h"
+#include "fusion/collective_matching/collective_matching.h"
+#include "fusion/rank_set/rank_set.h"
+#include "fusion/straggler/straggler.h"
+
+namespace accel::fusion {
+
+struct Job {
+  RankSet set;
+  CollectiveMatching matching;
+  ClockAlignment clocks;
+  std::vector<CollectiveTiming> timings;  // of matching.collectives
+  StragglerAnalysis stragglers;
+};
+
+Job fuse(std::vector<RankDigest> digests);
+
+}  // namespace accel::fusion

@@ -1,0 +1,81 @@
+// Who holds the others up: which rank comes late to the collectives, how late, how often, on its host or on its device,
+// with what it does that its peers do not, and what that costs the job. docs/design/fusion.md derives each figure.
+// Pure.
+//
+// Lateness is read from local durations, which need no clock: the rank that is waited for has the short collective. The
+// aligned clocks are asked the same and must agree.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fusion/straggler/collective_timing.h"
+
+namespace accel::fusion {
+
+enum class LateSide : std::uint8_t { unknown, host, device };
+enum class LatePattern : std::uint8_t { persistent, intermittent, one_off, alternating };
+std::string_view to_string(LateSide side);
+std::string_view to_string(LatePattern pattern);
+
+// One thing that the late rank does more of than its peers do, per step.
+struct LateCause {
+  enum class Kind : std::uint8_t {
+    host_gap,        // one long stretch outside of every record
+    host_work,       // an op, range or frame that takes longer or comes more often
+    more_kernels,    // device work that the peers do not have
+    slower_kernels,  // the same device work, slower
+    copies,          // exposed copies
+  };
+  Kind kind = Kind::host_work;
+  IdleCause cause = IdleCause::unknown;  // of host work
+  std::string name;                      // of op or kernel; for a gap: what comes after it, may be empty
+  std::string shape;
+  double own_ns = 0;    // per step
+  double peers_ns = 0;  // median of the peers, per step
+  double own_count = 0, peers_count = 0;
+
+  double excess_ns() const { return own_ns - peers_ns; }
+};
+
+// The rank that came last in a step, all its collectives together.
+struct LateStep {
+  std::int64_t step = 0;
+  std::uint32_t rank = 0;             // row of RankSet::ranks
+  double lateness_ns = 0;             // how far behind the median of the others it fell in this step
+  double cost_ns = 0;                 // by which the others' devices, or hosts, waited longer than its own
+  std::uint32_t collective = kNoRow;  // row of CollectiveMatching::collectives: where most of it shows
+};
+
+struct Straggler {
+  std::vector<std::uint32_t> ranks;  // one; alternating: those that take turns
+  LatePattern pattern = LatePattern::persistent;
+  LateSide side = LateSide::unknown;
+  std::uint32_t steps_late = 0;
+  std::uint32_t steps = 0;
+  double lateness_ns = 0;  // mean over the steps in which it was late
+  double lateness_low_ns = 0, lateness_high_ns = 0;
+  double captured_cost_ns = 0;     // per step of the job as recorded
+  TimeBand undisturbed_cost;       // per step of the job without the recording
+  std::vector<LateCause> causes;   // largest excess first
+  std::uint32_t clock_agrees = 0;  // collectives in which the aligned clocks name the same rank
+  std::uint32_t clock_disagrees = 0;
+  std::uint32_t clock_unresolved = 0;  // arrivals nearer than three times the clocks' error
+};
+
+struct StragglerAnalysis {
+  std::vector<LateStep> late_steps;          // one per step that the ranks share, ascending
+  std::vector<Straggler> stragglers;         // most costly first; none: nobody holds the job up
+  std::vector<Straggler> of_recording;       // late in the recording and not without it: its cost differs between ranks
+  double measured_step_ns = 0;               // mean step of the job as recorded
+  std::optional<TimeBand> undisturbed_step;  // without the recording
+  double exposed_ns = 0;                     // communication without compute beside it, mean over ranks, per step
+  double exposed_waiting_ns = 0;             // of it: waiting for others
+};
+
+StragglerAnalysis find_stragglers(const RankSet& set, const CollectiveMatching& matching,
+                                  const std::vector<CollectiveTiming>& timings);
+
+}  // namespace accel::fusion
