@@ -246,6 +246,7 @@ std::vector<std::vector<std::size_t>> jobs_of_dumps(std::span<const FlightRecord
     by_stem[twice ? path.substr(0, end) : std::string()].push_back(i);
   }
   std::vector<std::vector<std::size_t>> jobs;
+  jobs.reserve(by_stem.size());
   for (auto& [stem, members] : by_stem) jobs.push_back(std::move(members));
   std::sort(jobs.begin(), jobs.end());
   return jobs;

@@ -1,0 +1,97 @@
+// Verdicts on simulated jobs, seed by seed, and what the fusion of a large job takes.
+//   simulated_jobs seeds FIRST COUNT      the verdict of each seed against what was wrong; every miss is printed
+//   simulated_jobs growth                 seconds and memory from 8 to 1024 ranks: cost must not outgrow the events
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "fusion/job.h"
+#include "support/job_verdict.h"
+#include "support/simulated_digests.h"
+
+namespace {
+
+using namespace accel;
+using testing::JobPlan;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double peak_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+int seeds(std::uint64_t first, std::uint64_t count) {
+  struct Tally {
+    int jobs = 0, right = 0, wrong_rank = 0;
+  };
+  std::map<std::string, Tally> by_fault;
+  Tally all;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const JobPlan plan = testing::plan_job(seed);
+    const testing::JobRun run = testing::simulate(plan);
+    const double cost = testing::true_cost_ns(plan, run);
+    const fusion::Job job = fusion::fuse(testing::digests_of(plan, run));
+    const testing::Judgement judgement = testing::judge(plan, cost, run.step_ns, job);
+    for (Tally* tally : {&all, &by_fault[testing::to_string(plan.fault)]}) {
+      ++tally->jobs;
+      tally->right += judgement.right ? 1 : 0;
+      tally->wrong_rank += judgement.wrong_rank ? 1 : 0;
+    }
+    if (!judgement.right)
+      std::printf("MISS%s %s ->%s\n", judgement.wrong_rank ? " (wrong rank)" : "",
+                  testing::describe(plan, cost, run.step_ns).c_str(), judgement.said.c_str());
+  }
+  std::printf("%-14s %6s %6s %11s\n", "fault", "jobs", "right", "wrong rank");
+  for (const auto& [fault, tally] : by_fault)
+    std::printf("%-14s %6d %6d %11d\n", fault.c_str(), tally.jobs, tally.right, tally.wrong_rank);
+  std::printf("%-14s %6d %6d %11d   %.1f %% right\n", "all", all.jobs, all.right, all.wrong_rank,
+              100.0 * all.right / all.jobs);
+  return all.wrong_rank == 0 && all.right * 100 >= all.jobs * 99 ? 0 : 1;
+}
+
+int growth() {
+  std::printf("%6s %10s %10s %12s %10s  verdict\n", "ranks", "events", "seconds", "us an event", "peak MB");
+  bool right = true;
+  for (const std::uint32_t ranks : {8U, 64U, 256U, 1024U}) {
+    JobPlan plan;
+    plan.seed = 11;
+    plan.ranks = ranks;
+    plan.steps = 20;
+    plan.buckets = 25;
+    plan.kernels = 4;
+    plan.fault = testing::Fault::more_work;
+    plan.victim = ranks / 2;
+    plan.size_ms = 12;
+    const testing::JobRun run = testing::simulate(plan);
+    const double cost = testing::true_cost_ns(plan, run);
+    std::vector<fusion::RankDigest> digests = testing::digests_of(plan, run);
+    std::size_t events = 0;
+    for (const fusion::RankDigest& digest : digests) events += digest.events.size();
+    const double begin = now();
+    const fusion::Job job = fusion::fuse(std::move(digests));
+    const double seconds = now() - begin;
+    const testing::Judgement judgement = testing::judge(plan, cost, run.step_ns, job);
+    right = right && judgement.right;
+    std::printf("%6u %10zu %10.3f %12.2f %10.0f  %s%s\n", ranks, events, seconds,
+                1e6 * seconds / static_cast<double>(events), peak_mb(),
+                judgement.right ? "right" : "WRONG:", judgement.right ? "" : judgement.said.c_str());
+  }
+  return right ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "seeds") == 0)
+    return seeds(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+  if (argc == 2 && std::strcmp(argv[1], "growth") == 0) return growth();
+  std::fprintf(stderr, "usage: simulated_jobs seeds FIRST COUNT | growth\n");
+  return 2;
+}

@@ -1,0 +1,98 @@
+// Verdicts on jobs whose truth is known: tests/support/job_plan.h draws them, simulated_job.h runs them.
+// benchmarks/fusion/simulated_jobs.cpp runs more of them.
+#include <gtest/gtest.h>
+
+#include "analysis/analysis.h"
+#include "base/byte_source.h"
+#include "fusion/digest/make_digest.h"
+#include "ingest/importer.h"
+#include "support/job_verdict.h"
+#include "support/simulated_digests.h"
+#include "support/simulated_trace.h"
+
+namespace accel::testing {
+namespace {
+
+Judgement verdict(const JobPlan& plan, std::string& about) {
+  const JobRun run = simulate(plan);
+  const double cost = true_cost_ns(plan, run);
+  about = describe(plan, cost, run.step_ns);
+  return judge(plan, cost, run.step_ns, fusion::fuse(digests_of(plan, run)));
+}
+
+TEST(SimulatedJobs, AreNamedRightInNearlyEverySeedAndNobodyInnocentIsNamed) {
+  int jobs = 0;
+  int right = 0;
+  std::string misses;
+  for (std::uint64_t seed = 1000; seed < 1150; ++seed) {
+    const JobPlan plan = plan_job(seed);
+    if (!plan.on_device() && plan.fault != Fault::slow_link) continue;
+    std::string about;
+    const Judgement judgement = verdict(plan, about);
+    EXPECT_FALSE(judgement.wrong_rank) << about << " ->" << judgement.said;
+    ++jobs;
+    right += judgement.right ? 1 : 0;
+    if (!judgement.right) misses += about + " ->" + judgement.said + "\n";
+  }
+  EXPECT_GE(right * 100, jobs * 99) << misses;
+}
+
+TEST(SimulatedJobs, OfAThousandRanksAreFused) {
+  JobPlan plan;
+  plan.seed = 5;
+  plan.ranks = 1024;
+  plan.fault = Fault::slow_kernels;
+  plan.victim = 777;
+  plan.size_ms = 10;
+  std::string about;
+  const Judgement judgement = verdict(plan, about);
+  EXPECT_TRUE(judgement.right) << about << " ->" << judgement.said;
+}
+
+TEST(SimulatedJobs, ShareEveryDrawWithTheSameJobWithoutItsFault) {
+  JobPlan plan = plan_job(3);
+  plan.fault = Fault::none;
+  const JobRun a = simulate(plan);
+  const JobRun b = simulate(plan);
+  ASSERT_EQ(a.ranks.size(), b.ranks.size());
+  EXPECT_EQ(a.step_ns, b.step_ns);
+  EXPECT_EQ(true_cost_ns(plan, a), 0);
+  // No rank leaves a collective before the last one has come.
+  for (std::size_t i = 0; i < a.ranks[0].collectives.size(); ++i) {
+    std::int64_t last = 0;
+    for (const RankRun& rank : a.ranks) last = std::max(last, rank.collectives[i].start);
+    for (const RankRun& rank : a.ranks) EXPECT_GT(rank.collectives[i].end, last);
+  }
+}
+
+// The same through files: written as traces, read, analysed, reduced, fused.
+TEST(SimulatedJobs, AreNamedRightWhenReadFromTraces) {
+  for (const Fault fault : {Fault::none, Fault::sleep, Fault::more_work, Fault::slow_link}) {
+    JobPlan plan;
+    plan.seed = 40 + static_cast<std::uint64_t>(fault);
+    plan.ranks = 4;
+    plan.per_host = 2;
+    plan.fault = fault;
+    plan.victim = 2;
+    plan.size_ms = fault == Fault::sleep ? 40 : 12;
+    const JobRun run = simulate(plan);
+    const double cost = true_cost_ns(plan, run);
+    std::vector<fusion::RankDigest> digests;
+    for (std::uint32_t rank = 0; rank < plan.ranks; ++rank) {
+      const std::string text = TraceMaker(plan, run.ranks[rank], rank).make();
+      const auto store = import_source(memory_source("rank.json", text), {});
+      ASSERT_TRUE(store) << store.error().message;
+      const auto results = run_analyses(*store, {});
+      ASSERT_TRUE(results);
+      digests.push_back(fusion::make_digest(*store, *results));
+      ASSERT_EQ(digests.back().rank, rank);
+      ASSERT_EQ(digests.back().events.size(), run.ranks[rank].collectives.size());
+    }
+    const Judgement judgement = judge(plan, cost, run.step_ns, fusion::fuse(std::move(digests)));
+    EXPECT_TRUE(judgement.right) << describe(plan, cost, run.step_ns) << " ->" << judgement.said;
+    EXPECT_FALSE(judgement.wrong_rank);
+  }
+}
+
+}  // namespace
+}  // namespace accel::testing
