@@ -19,6 +19,7 @@ std::function<int()> declare(CLI::App& app) {
       ->delimiter(',')
       ->type_name("LIST");
   add_fail_if(app, options->fail_if, true);
+  add_anonymize(app, options->anonymize);
   app.add_option("--step-annotation", options->load.analysis.step_annotation,
                  "the user range that marks a step, instead of ProfilerStep#N")
       ->type_name("NAME");

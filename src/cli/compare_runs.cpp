@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -10,6 +11,7 @@
 #include "cli/console.h"
 #include "cli/fail_if.h"
 #include "cli/interrupt.h"
+#include "cli/output_formats.h"
 #include "report/compare_documents.h"
 
 namespace accel::cli {
@@ -22,20 +24,6 @@ int failed(const Error& error) {
   }
   print_error(error);
   return error.code == ErrorCode::invalid_argument ? kUsage : kUnreadable;
-}
-
-Result<std::vector<const report::WriterDescriptor*>> writers_of(const std::vector<std::string>& formats) {
-  std::vector<const report::WriterDescriptor*> writers;
-  if (formats.empty()) {
-    for (const report::WriterDescriptor& writer : report::writers()) writers.push_back(&writer);
-  }
-  for (const std::string& format : formats) {
-    const report::WriterDescriptor* writer = report::find_writer(format);
-    if (writer == nullptr)
-      return Error{ErrorCode::invalid_argument, fmt::format("'{}' is no format", format), "--format"};
-    writers.push_back(writer);
-  }
-  return writers;
 }
 
 Result<std::vector<std::string>> write_reports(const std::vector<const report::WriterDescriptor*>& writers,
@@ -59,16 +47,31 @@ Result<std::vector<std::string>> write_reports(const std::vector<const report::W
 int compare_runs(const CompareOptions& options) {
   const auto conditions = parse_conditions(options.fail_if, true);
   if (!conditions) return kUsage;
-  const auto writers = writers_of(options.formats);
+  const auto writers = writers_for(options.formats);
   if (!writers) return failed(writers.error());
-  const auto before = load_run(options.before, options.load);
+  LoadOptions load = options.load;
+  report::Pseudonyms pseudonyms;
+  if (options.anonymize.wanted) {
+    auto key = load_key(options.anonymize.key);
+    if (!key) return failed(key.error());
+    pseudonyms = std::move(*key);
+    load.pseudonyms = &pseudonyms;
+  }
+  const bool page = !options.output.empty() && std::any_of(writers->begin(), writers->end(),
+                                                           [](const auto* writer) { return writer->id == "html"; });
+  auto before = load_run(options.before, load, page);
   if (!before) return failed(before.error());
-  auto after = load_run(options.after, options.load);
+  auto after = load_run(options.after, load, page);
   if (!after) return failed(after.error());
-  const report::Document document = report::compare_documents(*before, std::move(*after));
+  after->views.call_tree_before = before->views.call_tree;
+  const report::Document document = report::compare_documents(before->document, std::move(after->document));
+  if (options.anonymize.wanted) {
+    if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) return failed(saved.error());
+  }
 
   report::WriterOptions writer_options;
   writer_options.language = report::parse_language(options.language).value_or(report::Language::english);
+  writer_options.views = &after->views;
   if (!options.output.empty()) {
     auto files = write_reports(*writers, document, options, writer_options);
     if (!files) return failed(files.error());
@@ -83,7 +86,7 @@ int compare_runs(const CompareOptions& options) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     }
   }
-  return finish_output(check_conditions(*conditions, &*before, document));
+  return finish_output(check_conditions(*conditions, &before->document, document));
 }
 
 }  // namespace accel::cli

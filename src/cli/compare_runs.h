@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/anonymize_key.h"
 #include "cli/load_run.h"
 #include "report/labels.h"
 #include "report/writer.h"
@@ -18,6 +19,7 @@ struct CompareOptions {
   std::vector<std::string> fail_if;
   std::string language = "en";
   LoadOptions load;
+  AnonymizeOptions anonymize;
   bool no_colour = false;
 };
 

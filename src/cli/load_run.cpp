@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/interrupt.h"
 #include "diagnosis/diagnosis.h"
+#include "report/anonymize/anonymize.h"
 #include "report/baseline.h"
 #include "report/build_document.h"
 #include "report/document_json.h"
@@ -41,36 +42,56 @@ Result<std::string> read_text(const std::string& path) {
   return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
-Result<report::Document> load_trace(const std::string& path, const LoadOptions& options) {
+Result<LoadedRun> load_trace(const std::string& path, const LoadOptions& options, bool views) {
   ConsoleProgress progress(options.quiet, path);
   ImportOptions import = options.import;
   import.progress = &progress;
-  const auto store = import_trace(path, import);
+  auto store = import_trace(path, import);
   if (!store) return store.error();
+  if (options.pseudonyms != nullptr) report::anonymize_names(*store, *options.pseudonyms);
   AnalysisOptions analysis = options.analysis;
   analysis.progress = &progress;
   const auto results = run_analyses(*store, analysis);
   if (!results) return results.error();
   if (interrupted()) return Error{ErrorCode::cancelled, "interrupted", ""};
-  return report::build_document(*store, *results, diagnose(*store, *results, analysis), {});
+  Diagnosis diagnosis = diagnose(*store, *results, analysis);
+  if (options.pseudonyms != nullptr) report::anonymize_shapes(*store, diagnosis, *options.pseudonyms);
+  return LoadedRun{report::build_document(*store, *results, diagnosis, {}),
+                   views ? report::make_views(*store, *results) : report::Views{}};
+}
+
+// A report or baseline that was written before.
+Result<report::Document> load_document(const std::string& path, Content content, const LoadOptions& options) {
+  if (options.pseudonyms != nullptr)
+    return Error{ErrorCode::invalid_argument, "--anonymize works on traces: this is a report, with the names in it",
+                 path};
+  const auto text = read_text(path);
+  if (!text) return text.error();
+  return content == Content::report ? report::parse_document(*text) : report::parse_baseline(*text);
 }
 
 }  // namespace
 
-Result<report::Document> load_run(const std::string& path, const LoadOptions& options) {
+Result<LoadedRun> load_run(const std::string& path, const LoadOptions& options, bool views) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return Error{ErrorCode::invalid_argument, "is a folder; name one trace, report.json or baseline", path};
   const Content content = path == "-" ? Content::trace : content_of(path);
-  auto document = [&]() -> Result<report::Document> {
-    if (content == Content::trace) return load_trace(path, options);
-    const auto text = read_text(path);
-    if (!text) return text.error();
-    return content == Content::report ? report::parse_document(*text) : report::parse_baseline(*text);
+  auto run = [&]() -> Result<LoadedRun> {
+    if (content == Content::trace) return load_trace(path, options, views);
+    auto document = load_document(path, content, options);
+    if (!document) return document.error();
+    return LoadedRun{std::move(*document), {}};
   }();
-  if (!document && document.error().where.find(path) == std::string::npos)
-    return Error{document.error().code, document.error().message, path};
-  return document;
+  if (!run && run.error().where.find(path) == std::string::npos)
+    return Error{run.error().code, run.error().message, path};
+  return run;
+}
+
+Result<report::Document> load_run(const std::string& path, const LoadOptions& options) {
+  auto run = load_run(path, options, false);
+  if (!run) return run.error();
+  return std::move(run->document);
 }
 
 }  // namespace accel::cli

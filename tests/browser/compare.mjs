@@ -20,6 +20,12 @@ export async function comparisons(on, before, after) {
       for (const more of await page.locator("button:has-text('show all'):visible").all()) await more.click();
       holds((await page.locator("table:has-text('launches before') tbody tr").count()) >= compare.work.rows.length, "every kernel is shown");
       holds((await page.evaluate(() => document.documentElement.scrollWidth)) <= 1440, "the page is wider than the window");
+      const flames = await page.locator(".flame").evaluateAll((both) => both.map((one) => one.getBoundingClientRect().width));
+      same(flames.length, 2, "flame graphs");
+      await page.locator("table:has-text('launches before') td button").first().click();
+      same(await page.locator(".details thead th").count(), 4, "figures of both runs");
+      await page.click("button[data-view=timeline]");
+      await page.waitForSelector("html[data-timeline=ready]");
       await page.click("button[data-view=summary]");
       same(await text(page, "h1"), report.verdict.sentence, "the second run's own report");
     });

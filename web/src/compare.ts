@@ -1,6 +1,7 @@
 // The page in compare mode: two runs side by side, and what the difference is made of.
 import { barParts } from "./bar";
 import { Compare, ComparedPart, ComparedStep, ComparedWork, answerOf, bar, below, figure, largest, reasons, signed } from "./compare_model";
+import { treesCard } from "./compare_trees";
 import { choice, fold, guarded, h, replace } from "./dom";
 import { count, duration, percent, shortened, visible } from "./format";
 import { shown } from "./rest";
@@ -278,12 +279,16 @@ function runs(compare: Compare): HTMLElement {
 }
 
 export function comparison(page: Page, compare: Compare): HTMLElement {
+  // First, since rows of the tables open what it shows.
+  page.openDetails = undefined;
+  const trees = guarded(() => treesCard(page));
   return h(
     "main",
     { class: "compare" },
     guarded(() => headline(compare)),
     guarded(() => runs(compare)),
     h("div", { class: "columns" }, h("div", {}, guarded(() => stepCard(compare))), h("div", {}, guarded(() => findingsCard(page, compare)), guarded(() => surroundings(compare)))),
+    trees,
     guarded(() => workCard(page, compare)),
     guarded(() => implementations(compare)),
     guarded(() => figuresCard(compare)),

@@ -43,6 +43,11 @@ export class FlameView {
   parts(): Part[] {
     return (this.heaviestParts ??= heaviest(this.view, 3));
   }
+  // Against another graph beside it: both at one scale of ms a step.
+  scaleTo(perStep: number): void {
+    const share = perStep > 0 ? this.view.root.total / this.tree.steps / perStep : 1;
+    this.element.style.width = `${100 * Math.max(0.02, Math.min(1, share))}%`;
+  }
   whole(): number {
     return this.view.root.total;
   }

@@ -55,7 +55,10 @@ function start(): void {
     return;
   }
   setLabels(about);
-  const treeData = data<CallTreeData>("call-tree");
+  const treeOf = (id: string) => {
+    const columns = data<CallTreeData>(id);
+    return columns && new CallTree(columns);
+  };
   let reading: Promise<Records | null> | null = null;
   const records = () => (reading ??= read());
   const read = async () => {
@@ -65,7 +68,7 @@ function start(): void {
     const columns = document.getElementById("timeline-columns")?.textContent;
     return head && columns ? decode(head, columns) : null;
   };
-  const page: Page = { report, about, tree: treeData && new CallTree(treeData), selected: null, tables: () => tables(page), records };
+  const page: Page = { report, about, tree: treeOf("call-tree"), treeBefore: treeOf("call-tree-before"), selected: null, tables: () => tables(page), records };
   const language = stored("language") ?? about.language ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
   setLanguage(language === "zh" ? "zh" : "en");
   let theme = stored("theme") ?? "auto";
@@ -75,7 +78,7 @@ function start(): void {
   if (compared) views.compare = () => comparison(page, compared);
   views.summary = () => summary(page);
   if (hasSeveral(report)) views.ranks = () => ranksView(page);
-  if (!compared || document.getElementById("timeline-about")) views.timeline = () => timeline(page);
+  if (!compared || about.records) views.timeline = () => timeline(page);
   views.raw = () => raw(page);
   const wanted = location.hash.slice(1);
   let view: View = Object.hasOwn(views, wanted) ? (wanted as View) : compared ? "compare" : "summary";

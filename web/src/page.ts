@@ -7,6 +7,7 @@ export interface Page {
   report: Report;
   about: About;
   tree: CallTree | null;
+  treeBefore: CallTree | null; // of a comparison's first run
   selected: string | null;
   tables: () => HTMLElement;
   records: () => Promise<Records | null>; // read when first asked for

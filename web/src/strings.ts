@@ -232,6 +232,7 @@ const kWords: Record<string, Pair> = {
   compare_not_both: ["Not known of both runs.", "并非两次运行都已知。"],
   compare_where: ["Where the difference comes from, a step", "差异来自哪里（每步）"],
   compare_work: ["Device work that changed, a step", "变化的设备工作（每步）"],
+  compare_flames: ["as recorded, both at one scale; a click shows both runs", "实测，同一比例；单击显示两次运行"],
   compare_others: ["all others", "其余全部"],
   compare_rest: ["overlap of streams, edges of the window, work of no step", "流间重叠、窗口边缘、不属于任何步"],
   compare_busy: ["together: the device's working time, as recorded", "合计：设备工作时间（实测）"],

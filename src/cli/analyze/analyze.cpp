@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "cli/analyze/flight_dumps.h"
 #include "cli/analyze/options.h"
 #include "cli/analyze/overview.h"
+#include "cli/anonymize_key.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/fail_if.h"
@@ -58,7 +57,7 @@ class Run {
       return kUnreadable;
     }
     several_ = candidates->size() > 1;
-    if (auto loaded = load_key(); !loaded) return failed(loaded.error());
+    if (auto loaded = load_pseudonyms(); !loaded) return failed(loaded.error());
     for (const Candidate& candidate : *candidates) {
       if (auto done = take(candidate); !done) return failed(done.error());
     }
@@ -87,8 +86,7 @@ class Run {
   void not_read(const Candidate& candidate, const Error& error);
   Result<void> finish();
   Result<void> finish_dumps();
-  Result<void> load_key();
-  Result<void> save_key();
+  Result<void> load_pseudonyms();
   Result<std::vector<std::string>> write(const Analysed& analysed, const fs::path& folder);
   Result<void> write_to_own_folder(const Analysed& analysed);
   fs::path base_folder() const {
@@ -169,32 +167,18 @@ Result<void> Run::take(const Candidate& candidate) {
   return write_to_own_folder(**analysed);
 }
 
-Result<void> Run::load_key() {
-  if (options_.anonymize_key.empty() || !fs::exists(options_.anonymize_key)) return {};
-  std::ifstream file(options_.anonymize_key, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Error{ErrorCode::unreadable, "the key cannot be read", options_.anonymize_key};
-  auto key = report::Pseudonyms::from_json(text.str(), options_.anonymize_key);
+Result<void> Run::load_pseudonyms() {
+  if (options_.anonymize_key.empty()) return {};
+  auto key = load_key(options_.anonymize_key);
   if (!key) return key.error();
   pseudonyms_ = std::move(*key);
   return {};
 }
 
-// Before the report: one whose pseudonyms lead nowhere is of no use to its owner. Only the owner may read it.
-Result<void> Run::save_key() {
-  if (options_.anonymize_key.empty()) return {};
-  const fs::path path = options_.anonymize_key;
-  const std::string key = pseudonyms_.to_json();
-  const OutputFile file{path, key};
-  if (auto written = write_files({&file, 1}, interrupted); !written) return written;
-  std::error_code ignored;
-  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write, ignored);
-  return {};
-}
-
 Result<std::vector<std::string>> Run::write(const Analysed& analysed, const fs::path& folder) {
-  if (auto saved = save_key(); !saved) return saved.error();
+  if (!options_.anonymize_key.empty()) {
+    if (auto saved = save_key(pseudonyms_, options_.anonymize_key); !saved) return saved.error();
+  }
   report::WriterOptions writer_options;
   writer_options.language = options_.language;
   writer_options.views = &analysed.views;

@@ -7,10 +7,12 @@
 
 #include "analysis/transformation.h"
 #include "cli/analyze/options.h"
+#include "cli/anonymize_key.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/fail_if.h"
 #include "cli/interrupt.h"
+#include "cli/output_formats.h"
 #include "cli/ranges.h"
 
 namespace accel::cli {
@@ -26,8 +28,7 @@ struct Typed {
   std::string time;
   std::string language = "en";
   std::vector<std::string> formats;
-  bool anonymize = false;
-  std::string key = "accel-anonymize-key.json";
+  AnonymizeOptions anonymize;
   std::vector<std::string> fail_if;
   std::vector<std::string> what_if;
 };
@@ -50,27 +51,9 @@ Result<void> set_ranges(Typed& typed) {
 }
 
 Result<void> set_writers(Typed& typed) {
-  if (typed.formats.empty()) {
-    for (const report::WriterDescriptor& writer : report::writers()) {
-      if (report::is_available(writer)) typed.options.writers.push_back(&writer);
-    }
-    return {};
-  }
-  for (const std::string& format : typed.formats) {
-    const report::WriterDescriptor* writer = report::find_writer(format);
-    if (writer == nullptr) {
-      std::string known;
-      for (const report::WriterDescriptor& one : report::writers()) {
-        known += (known.empty() ? "" : ", ") + std::string(one.alias.empty() ? one.id : one.alias);
-      }
-      return Error{ErrorCode::invalid_argument, fmt::format("'{}' is no format; there are: {}", format, known),
-                   "--format"};
-    }
-    if (!report::is_available(*writer)) {
-      return Error{ErrorCode::invalid_argument, fmt::format("'{}': {}", format, writer->unavailable()), "--format"};
-    }
-    typed.options.writers.push_back(writer);
-  }
+  auto writers = writers_for(typed.formats);
+  if (!writers) return writers.error();
+  typed.options.writers = std::move(*writers);
   return {};
 }
 
@@ -103,7 +86,7 @@ int run(Typed& typed) {
   if (!conditions) return kUsage;
   typed.options.fail_if = std::move(*conditions);
   typed.options.language = report::parse_language(typed.language).value_or(report::Language::english);
-  if (typed.anonymize) typed.options.anonymize_key = typed.key;
+  if (typed.anonymize.wanted) typed.options.anonymize_key = typed.anonymize.key;
   typed.options.analysis.threads = typed.options.import.threads;
   install_interrupt_handlers();
   return analyze(typed.options);
@@ -147,11 +130,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--lang", typed->language, "language of the readable reports: en or zh [en]")
       ->check(quiet(CLI::IsMember({"en", "zh"})))
       ->type_name("LANG");
-  app.add_flag("--anonymize", typed->anonymize,
-               "replace paths, functions, modules, ranges, hosts and shapes by stable pseudonyms in every report");
-  app.add_option("--key", typed->key,
-                 "with --anonymize: file that leads from pseudonyms back to names; keep it [accel-anonymize-key.json]")
-      ->type_name("FILE");
+  add_anonymize(app, typed->anonymize);
   add_fail_if(app, typed->fail_if, false);
   app.add_flag("--full", options.full, "cut no list in the report");
   app.add_flag("--strict", options.strict, "exit status 4 when something recorded is missing from a trace");

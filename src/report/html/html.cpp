@@ -109,15 +109,22 @@ Json rules_json(const Document& document) {
 std::string write(const Document& document, const WriterOptions& options) {
   std::string page(kPageHead);
   append_data(page, "report", find_writer("json")->write(document, options));
+  const bool has_records = options.views != nullptr && !options.views->timeline.about.empty();
   Json about = {{"language", options.language == Language::chinese ? Json("zh") : Json(nullptr)},
+                {"records", has_records},
                 {"labels", labels_json()},
                 {"rules", rules_json(document)}};
   append_data(page, "about", dumped(about));
-  if (options.views != nullptr && options.views->call_tree && !options.views->call_tree->nodes.empty())
-    append_data(page, "call-tree", dumped(call_tree_json(*options.views->call_tree)));
+  const auto append_tree = [&](std::string_view id, const std::shared_ptr<const CallTree>& tree) {
+    if (tree && !tree->nodes.empty()) append_data(page, id, dumped(call_tree_json(*tree)));
+  };
+  if (options.views != nullptr) {
+    append_tree("call-tree", options.views->call_tree);
+    append_tree("call-tree-before", options.views->call_tree_before);
+  }
   // The page works before its largest part has arrived.
   page += kPageTail;
-  if (options.views != nullptr && !options.views->timeline.about.empty()) {
+  if (has_records) {
     append_data(page, "timeline-about", options.views->timeline.about);
     page += "<script type=\"text/plain\" id=\"timeline-columns\">" + options.views->timeline.columns + "</script>\n";
   }

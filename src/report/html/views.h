@@ -11,7 +11,8 @@
 namespace accel::report {
 
 struct Views {
-  std::shared_ptr<const CallTree> call_tree;  // null or empty: the page says that there is none
+  std::shared_ptr<const CallTree> call_tree;         // null or empty: the page says that there is none
+  std::shared_ptr<const CallTree> call_tree_before;  // of a comparison's first run
   PackedTimeline timeline;
 };
 

@@ -1,0 +1,16 @@
+// The writers behind --format, for every command that writes reports. Any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "report/writer.h"
+
+namespace accel::cli {
+
+// Those of `formats`; without any, all that this program can write. An unknown one, or one that this program was built
+// without, is an error that names the option.
+Result<std::vector<const report::WriterDescriptor*>> writers_for(const std::vector<std::string>& formats);
+
+}  // namespace accel::cli
