@@ -160,3 +160,69 @@ def test_a_file_that_is_no_key_is_left_alone(tmp_path):
     assert done.returncode != 0 and "key" in done.stderr
     assert key.read_text() == '{"my": "own file"}'
     assert not (tmp_path / "out").exists()
+
+
+# What a user may have named, in every place that a recorder writes; each holds the mark.
+MARK = "Zq"
+OWN_EVENTS = [
+    ("user_annotation", "/data/ZqA/ckpt epoch=3"), ("user_annotation", "Optimizer.step#ZqB.step"), ("user_annotation", "Torch-Compiled Region: ZqC"),
+    ("user_annotation", "enumerate(DataLoader)#_ZqD.__next__"), ("user_annotation", "torch::x/home/ZqE"), ("user_annotation", "DataLoader ZqF"),
+    ("user_annotation", "nccl:ZqG"), ("user_annotation", "gc: ZqH"), ("user_annotation", "FSDP::pre_forward (ZqI.layers.0)"), ("gpu_user_annotation", "ZqJ"),
+    ("cpu_op", "zqns::ZqK"), ("cpu_op", "autograd::engine::evaluate_function: ZqLBackward"), ("cpu_op", "torch::autograd::CppNode<ZqM>"), ("cpu_op", "CompiledFunction_ZqN"),
+    ("python_function", "/home/ZqO/model.py(33): ZqP"), ("python_function", "nn.Module: ZqQ_0"), ("python_function", "nn.Module: Linear_ZqR"),
+    ("python_function", "<built-in method ZqS of PyCapsule object at 0x7f>"), ("python_function", "<built-in method run of zqlow.ZqT object at 0x7f>"),
+    ("python_function", "<built-in function ZqU>"), ("python_function", "/usr/lib/python3.11/site-packages/zq_pkg/ZqV.py(3): ZqW"), ("python_function", "code/ZqX.py(1): ZqY"),
+    ("python_function", "statistics.py(1): ZqZ"), ("python_function", "<string>(1): ZqAA"), ("python_function", "<frozen ZqAB>(1): run"),
+]
+
+
+def secret_trace(path: Path) -> None:
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python /home/ZqBA/train_ZqBB.py"}},
+        {"ph": "M", "name": "process_labels", "pid": 1, "tid": 0, "args": {"labels": "ZqBC"}},
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "thread 1 (ZqBD)"}},
+    ]
+    for step in range(4):
+        start = step * 10000
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": start, "dur": 9900})
+        for at, (category, name) in enumerate(OWN_EVENTS):
+            events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start + 100 * at + 10, "dur": 90})
+        op = {"Input Dims": [[7919, 1024]], "Input type": ["__torch__.ZqCA", "float"], "Concrete Inputs": ["ZqCB"], "Call stack": "/home/ZqCC.py(1): f", "Module Hierarchy": "ZqCD"}
+        events.append({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": start + 5000, "dur": 500, "args": op})
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": start + 5100, "dur": 5, "args": {"correlation": step + 1, "kernel_file": "/home/ZqCE.cu"}})
+        events.append({"ph": "X", "cat": "kernel", "name": "sm90_gemm", "pid": 0, "tid": 7, "ts": start + 5200, "dur": 900, "args": {"correlation": step + 1, "device": 0, "stream": 7}})
+        comms = {"Collective name": "allreduce", "Process Group Name": "ZqCF", "Process Group Description": "ZqCG", "Process Group Ranks": "[0, 1]", "dtype": "Float", "Group size": 2}
+        events.append({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, "tid": 1, "ts": start + 6500, "dur": 10, "args": comms})
+        events.append({"ph": "C", "name": "ZqCH", "pid": 1, "tid": 1, "ts": start + 5, "args": {"ZqCI": step}})
+        events.append({"ph": "i", "cat": "ZqCJ", "name": "ZqCK", "pid": 1, "tid": 1, "ts": start + 6})
+        events.append({"ph": "X", "cat": "user_annotation", "name": "ZqCL cut", "pid": 1, "tid": 1, "ts": start + 9000, "dur": -5})
+    top = {"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2, "hostname": "ZqDA", "pg_config": [{"pg_name": "ZqDB", "ranks": [0, 1]}]},
+           "hostname": "ZqDC", "user": "ZqDD", "with_stack": 1, "profile_memory": "ZqDE", "ZqDF": "ZqDG", "trace_id": "ZqDH", "traceName": "/home/ZqDI/t.json",
+           "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}], "traceEvents": events}
+    path.write_text(json.dumps(top))
+
+
+def test_names_of_the_owner_are_found_wherever_a_recorder_writes_them(tmp_path):
+    (tmp_path / "ZqHome").mkdir()
+    trace = tmp_path / "ZqHome/ZqFile.json"
+    secret_trace(trace)
+    printed = analyze(trace, tmp_path / "out", "--anonymize", "--key", str(tmp_path / "key.json"))
+    damaged = tmp_path / "ZqHome/ZqDamaged.json"
+    damaged.write_text(trace.read_text()[:-4000] + '{"ph": "X", "name": "ZqCut')
+    printed += analyze(damaged, tmp_path / "damaged", "--anonymize", "--key", str(tmp_path / "key.json"))
+    compared = subprocess.run([PROGRAM, "compare", trace, damaged, "-o", tmp_path / "both", "--anonymize", "--key", tmp_path / "key.json"],
+                              capture_output=True, text=True, check=True)
+    for folder in ("out", "damaged", "both"):
+        text = everything_in(tmp_path / folder, (printed + compared.stdout).replace(str(tmp_path), ""))
+        found = {word for word in re.findall(r"[\w:/<>#.]*\bZq[A-Z]\w*|zqns|zqlow|zq_pkg", text)}
+        assert not found, folder
+    assert "Zq" in (tmp_path / "key.json").read_text()
+
+
+def test_a_report_cannot_be_made_anonymous_afterwards(tmp_path):
+    capture = GOLDEN / "launch_bound.before.json.gz"
+    analyze(capture, tmp_path / "plain")
+    done = subprocess.run([PROGRAM, "compare", tmp_path / "plain/report.json", capture, "-o", tmp_path / "both", "--anonymize", "--key", tmp_path / "key.json"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "--anonymize" in done.stderr
+    assert not (tmp_path / "both").exists()

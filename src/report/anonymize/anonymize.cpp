@@ -8,6 +8,7 @@
 
 #include "analysis/event_index.h"
 #include "diagnosis/source_location.h"
+#include "report/anonymize/known_words.h"
 #include "report/anonymize/vocabulary.h"
 
 namespace accel::report {
@@ -25,13 +26,16 @@ std::string_view behind(std::string_view text, std::string_view part) {
 
 class Names {
  public:
-  explicit Names(Pseudonyms& pseudonyms) : pseudonyms_(pseudonyms) {}
+  // `operators`: every name of an op in the trace, sorted.
+  Names(Pseudonyms& pseudonyms, std::vector<std::string_view> operators)
+      : pseudonyms_(pseudonyms), operators_(std::move(operators)) {}
 
   std::string path(std::string_view path);
   std::string frame(std::string_view name);
   std::string op(std::string_view name);
   std::string range(std::string_view name);
   std::string counter(std::string_view name);
+  std::string types(std::string_view json);
   std::string thread(std::string_view name) { return is_known_thread(name) ? std::string(name) : of("thread", name); }
   std::string group(std::string_view name) { return is_known_group(name) ? std::string(name) : of("group", name); }
 
@@ -42,7 +46,17 @@ class Names {
   std::string module(std::string_view name);
   std::string optimizer(std::string_view name);
 
+  // Words of the framework stay, others become pseudonyms.
+  std::string known_words(std::string_view text) {
+    return with_known_range_words(text, [this](std::string_view word) { return of("name", word); });
+  }
+  bool is_framework_function(std::string_view name) const {
+    return is_built_in_function(name) ||
+           std::binary_search(operators_.begin(), operators_.end(), "aten::" + std::string(name));
+  }
+
   Pseudonyms& pseudonyms_;
+  std::vector<std::string_view> operators_;
 };
 
 // What is left of a source file's path; known: it is of a library, and so are the functions in it.
@@ -58,7 +72,12 @@ std::string Names::file(std::string_view file, bool& known) {
     const std::size_t rest = library == kNone ? kNone : file.find('/', library + 13);
     if (rest != kNone) inside = file.substr(rest + 1);
   }
-  if (is_standard_file(inside)) return std::string(inside);
+  constexpr std::string_view kFrozen = "<frozen ";
+  const std::string_view module = inside.substr(std::min(inside.size(), kFrozen.size()));
+  const bool is_frozen = inside.starts_with(kFrozen);
+  if (is_frozen ? is_standard_file(std::string(module.substr(0, module.find_first_of(".>"))) + ".py")
+                : is_standard_file(inside) && is_surely_standard(inside, "__init__"))
+    return std::string(inside);
   known = false;
   return of("file", file) + (file.ends_with(".py") ? ".py" : "");
 }
@@ -72,7 +91,10 @@ std::string Names::frame(std::string_view name) {
   const std::string where = file(line->file, known);
   if (!known && classify_name(name, SliceKind::frame) == NameClass::data_range)
     return of("loader", line->file) + '(' + std::to_string(line->line) + "): __next__";
-  const bool plain = known || line->function.starts_with('<') || line->function == "forward";
+  bool plain = line->function.starts_with('<') || line->function == "forward";
+  if (!plain && known)
+    plain = is_known_package(std::string_view(where).substr(0, where.find('/'))) ||
+            is_surely_standard(where, line->function);
   return where + '(' + std::to_string(line->line) +
          "): " + (plain ? std::string(line->function) : of("function", line->function));
 }
@@ -80,16 +102,21 @@ std::string Names::frame(std::string_view name) {
 // "<built-in method NAME of TYPE object at 0x...>", "<built-in function NAME>": of Python, a library or an extension.
 std::string Names::built_in(std::string_view name) {
   const std::size_t of_type = name.find(" of ");
-  if (of_type == kNone) return std::string(name);
+  constexpr std::string_view kFunction = "<built-in function ";
+  if (of_type == kNone) {
+    const std::string_view function =
+        name.substr(std::min(name.size(), kFunction.size()), name.size() - std::min(name.size(), kFunction.size() + 1));
+    if (name.starts_with(kFunction) && name.ends_with('>') && is_framework_function(function)) return std::string(name);
+    return std::string(kFunction) + of("function", function) + '>';
+  }
   std::size_t end = name.find(" object", of_type);
   if (end == kNone) end = name.size();
   const std::string_view type = name.substr(of_type + 4, end - of_type - 4);
   const std::size_t dot = type.find('.');
   const std::string_view package = type.substr(0, dot);
   if (dot == kNone || is_known_package(package) || is_standard_file(std::string(package) + ".py")) {
-    const bool is_user_class = dot == kNone && !type.empty() &&
-                               std::isupper(static_cast<unsigned char>(type[0])) != 0 && type != "Tensor" &&
-                               type != "Parameter";
+    const bool is_user_class =
+        dot == kNone && !type.empty() && type != "Tensor" && type != "Parameter" && !is_built_in_type(type);
     if (!is_user_class) return std::string(name);
   }
   return "<built-in method " + of("function", name.substr(0, of_type)) + " of " + of("class", type) + " object>";
@@ -99,6 +126,9 @@ std::string Names::built_in(std::string_view name) {
 std::string Names::module(std::string_view name) {
   const std::size_t number = name.rfind('_');
   const std::string_view type = name.substr(0, number);
+  const bool numbered =
+      number == kNone || std::all_of(name.begin() + static_cast<std::ptrdiff_t>(number) + 1, name.end(), is_digit);
+  if (!numbered) return of("module", name);
   if (is_known_module_class(type)) return std::string(name);
   return of("module", type) + (number == kNone ? std::string() : std::string(name.substr(number)));
 }
@@ -124,7 +154,8 @@ std::string Names::range(std::string_view name) {
            ')';
   }
   if (name.starts_with("autograd::engine::evaluate_function: ")) return op(name);
-  if (is_known_range(name) || is_stage(name)) return std::string(name);
+  if (is_stage(name)) return std::string(name);
+  if (is_known_range(name)) return known_words(name);
   // The analyses know some stages by their names; the pseudonym says which, or they would not be found any more.
   switch (classify_name(name, SliceKind::annotation)) {
     case NameClass::data_range:
@@ -139,7 +170,12 @@ std::string Names::range(std::string_view name) {
 std::string Names::op(std::string_view name) {
   constexpr std::string_view kEvaluate = "autograd::engine::evaluate_function: ";
   if (name.starts_with(kEvaluate)) return std::string(kEvaluate) + op(name.substr(kEvaluate.size()));
-  if (is_known_operator(name)) return std::string(name);
+  constexpr std::string_view kNode = "torch::autograd::CppNode<";
+  if (name.starts_with(kNode)) return std::string(kNode) + of("op", name.substr(kNode.size())) + '>';
+  if (name.starts_with("nccl:") || name.starts_with("gloo:")) return known_words(name);
+  const bool is_one_word = std::all_of(
+      name.begin(), name.end(), [](char c) { return is_word(c) || c == ':' || c == '.' || c == '[' || c == ']'; });
+  if (is_one_word && is_known_operator(name)) return std::string(name);
   if (name.starts_with("Optimizer.") || name.starts_with("FSDP::") || is_known_range(name)) return range(name);
   // A node of a user's autograd function keeps the mark of a backward node.
   if (name.ends_with("Backward")) return of("op", name.substr(0, name.size() - 8)) + "Backward";
@@ -148,10 +184,26 @@ std::string Names::op(std::string_view name) {
 
 // "name:series"
 std::string Names::counter(std::string_view name) {
+  if (is_known_counter(name)) return std::string(name);
   const std::size_t colon = name.rfind(':');
-  if (name.starts_with("gpu") || name.starts_with("GPU") || name.starts_with("process") || name.starts_with("cgroup"))
-    return std::string(name);
-  return of("counter", name.substr(0, colon)) + (colon == kNone ? std::string() : std::string(name.substr(colon)));
+  return of("counter", name.substr(0, colon)) +
+         (colon == kNone ? std::string() : ':' + of("series", name.substr(colon + 1)));
+}
+
+// ["float", "c10::BFloat16", "__torch__.my.Class"]: a list as recorded.
+std::string Names::types(std::string_view json) {
+  std::string out;
+  for (std::size_t at = 0; at < json.size();) {
+    const std::size_t open = json.find('"', at);
+    const std::size_t close = open == kNone ? kNone : json.find('"', open + 1);
+    if (close == kNone) return out + std::string(json.substr(at));
+    const std::string_view type = json.substr(open + 1, close - open - 1);
+    out += json.substr(at, open + 1 - at);
+    out += type.empty() || is_tensor_type(type) ? std::string(type) : of("type", type);
+    out += '"';
+    at = close + 1;
+  }
+  return out;
 }
 
 std::string Names::path(std::string_view path) {
@@ -243,7 +295,16 @@ class Sizes {
 }  // namespace
 
 void anonymize_names(TraceStore& store, Pseudonyms& pseudonyms) {
-  Names names(pseudonyms);
+  std::vector<std::string_view> operators;
+  std::vector<char> seen(store.strings.size(), 0);
+  for (std::size_t row = 0; row < store.slices.size(); ++row) {
+    const StringId name = store.slices.name[row];
+    if (store.slices.kind[row] != SliceKind::op || !name.valid() || seen[name.value] != 0) continue;
+    seen[name.value] = 1;
+    operators.push_back(store.text(name));
+  }
+  std::sort(operators.begin(), operators.end());
+  Names names(pseudonyms, std::move(operators));
   const auto of_kind = [&](std::initializer_list<SliceKind> kinds) {
     return [&store, kinds = std::vector<SliceKind>(kinds)](std::size_t row) {
       return std::find(kinds.begin(), kinds.end(), store.slices.kind[row]) != kinds.end();
@@ -257,6 +318,7 @@ void anonymize_names(TraceStore& store, Pseudonyms& pseudonyms) {
   rename(strings, store.slices.name, of_kind({SliceKind::annotation, SliceKind::other}),
          [&](std::string_view name) { return names.range(name); });
   rename(strings, store.device_annotations.name, all, [&](std::string_view name) { return names.range(name); });
+  rename(strings, store.op_args.types, all, [&](std::string_view text) { return names.types(text); });
   rename(strings, store.counters.name, all, [&](std::string_view name) { return names.counter(name); });
   rename(strings, store.threads.name, all, [&](std::string_view name) { return names.thread(name); });
   rename(strings, store.threads.pid_text, all, [&](std::string_view name) { return names.thread(name); });
