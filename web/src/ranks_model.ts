@@ -95,21 +95,22 @@ export function heatMap(report: Report, undisturbed: boolean): HeatMap {
   const add = (id: string, idle: boolean, values: (number | null)[]) => {
     if (values.some((value) => value !== null && value > 0)) measures.push({ id, idle, values });
   };
-  if (!undisturbed) add("step", false, steps.map((list) => mean(list.map((step) => step.duration_ms as number))));
   const parts = ranks.map((rank) => report.breakdown.filter((row) => row.rank === rank).map((row) => (undisturbed ? row.undisturbed : row.measured)));
   const of = (value: (row: TimeParts) => number) => parts.map((rows) => mean(rows.map(value)));
-  if (undisturbed) add("step", false, of((row) => row.window_ms));
+  // The report of a job lists the steps of the rank that sets the pace alone.
+  const listed = !undisturbed && steps.every((list) => list.length > 0);
+  add("step", false, listed ? steps.map((list) => mean(list.map((step) => step.duration_ms as number))) : of((row) => row.window_ms));
   add("compute", false, of((row) => row.compute_ms));
   add("copies", false, of((row) => row.memcpy_ms));
   add("communication_exposed", false, of((row) => row.communication_exposed_ms));
   const collectives = collectivesOf(report);
   if (collectives.length > 0 && !undisturbed) {
+    const count = Math.max(1, ...steps.map((list) => list.length));
     add(
       "collective_wait",
       false,
-      ranks.map((rank, i) => {
+      ranks.map((rank) => {
         const waits = collectives.map((collective) => waitOf(collective, rank)).filter((wait): wait is number => wait !== null);
-        const count = Math.max(1, steps[i].length);
         return waits.length === 0 ? null : waits.reduce((sum, wait) => sum + wait, 0) / count;
       }),
     );
