@@ -54,6 +54,12 @@ std::vector<PlanStep> make_plan(const StepView& view, std::span<const Finding> f
   std::vector<Transformation> so_far;
   // What findings without a replay save, on top of what is replayed.
   double other = 0, other_low = 0, other_high = 0;
+  // What no finding so far has claimed. Replayed and other savings may be the same time; together they save no more
+  // than the claims, which are disjoint.
+  double unclaimed = now_ms;
+  const auto with_other = [&](double replayed_ms, double saved_ms) {
+    return std::max({0.0, replayed_ms - saved_ms, std::min(replayed_ms, unclaimed)});
+  };
   for (const Finding* finding : in_plan_order(findings)) {
     PlanStep step;
     step.order = static_cast<int>(plan.size()) + 1;
@@ -63,22 +69,23 @@ std::vector<PlanStep> make_plan(const StepView& view, std::span<const Finding> f
     // Each gain is stated against the whole step; what it saves is taken off what the steps before have left. No action
     // saves more than its finding's share of the time, which the ledger has kept disjoint.
     const double most_ms = static_cast<double>(finding->claimed_ns) / 1e6;
+    unclaimed = std::max(0.0, unclaimed - most_ms);
     const auto saved = [&](const std::optional<double>& after) {
       return after ? std::clamp(now_ms - *after, 0.0, most_ms) : 0.0;
     };
     if (predictor != nullptr && predictor->usable() && !finding->remedies.empty()) {
       so_far.insert(so_far.end(), finding->remedies.begin(), finding->remedies.end());
       const Prediction together = predictor->predict(so_far);
-      low = std::min(low, std::max(0.0, together.low_ns / 1e6 - other_low));
-      high = std::min(high, std::max(low, together.high_ns / 1e6 - other_high));
-      expected = std::clamp(std::min(expected, together.step_ns / 1e6 - other), low, high);
+      low = std::min(low, with_other(together.low_ns / 1e6, other_low));
+      high = std::min(high, std::max(low, with_other(together.high_ns / 1e6, other_high)));
+      expected = std::clamp(std::min(expected, with_other(together.step_ns / 1e6, other)), low, high);
     } else {
       other += saved(finding->gain.step_ms);
       other_low += saved(finding->gain.step_low_ms);
       other_high += saved(finding->gain.step_high_ms);
-      low = std::max(0.0, low - saved(finding->gain.step_low_ms));
-      high = std::max(0.0, high - saved(finding->gain.step_high_ms));
-      expected = std::clamp(expected - saved(finding->gain.step_ms), low, high);
+      low = with_other(low, saved(finding->gain.step_low_ms));
+      high = with_other(high, saved(finding->gain.step_high_ms));
+      expected = std::clamp(with_other(expected, saved(finding->gain.step_ms)), low, high);
     }
     step.expected_step_low_ms = low;
     step.expected_step_high_ms = high;
