@@ -42,14 +42,13 @@ NameClass classify_call(std::string_view name) {
 
 // What compilers of models call their stages, as ranges ("entire_frame_compile") ...
 bool names_compile_range(std::string_view name) {
-  if (!contains(name, "compile")) return false;
   if (name.ends_with("_data") || contains(name, "_data: ")) return false;  // marks of no length beside the stage
   for (const std::string_view part :
        {"compile_inner", "entire_frame_compile", "entire_backward_compile", "backend_compile", "compile_fx",
         "inductor_compile", "fx_codegen_and_compile", "async_compile.wait", "triton_compile", "_compile.compile"}) {
     if (contains(name, part)) return true;
   }
-  return contains(name, "dynamo_timed") && contains(name, "compile");
+  return name.ends_with("(dynamo_timed)");
 }
 
 // ... and as frames: "path(line): function", where the compiler's own files also hold what runs on every call.

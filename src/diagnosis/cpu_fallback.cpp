@@ -19,6 +19,9 @@ constexpr Threshold kBothWays{
     "copies are symptoms", 2, "ratio of bytes",
     "what goes to the CPU and comes back is about the same; a batch or a result alone is not"};
 
+// Ranges that torch records as ops while Python traces a model; no tensor is computed in them.
+bool is_tracing(std::string_view op) { return op == "PythonDispatchMode" || op.ends_with("(dynamo_timed)"); }
+
 // Copies both ways in about the same amount, through pageable memory: they feed the CPU ops.
 bool copies_are_symptoms(const CopyExposure& copies) {
   const double in = copies.pageable_to_device.bytes, out = copies.to_host.bytes;
@@ -39,7 +42,8 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   double ops_ns = 0;
   std::vector<const HostWorkGroup*> groups;
   for (const HostWorkGroup& group : input.facts.host_work.groups) {
-    if (group.kind != SliceKind::op || is_metadata_op(input.store.text(group.name))) continue;
+    const std::string_view name = input.store.text(group.name);
+    if (group.kind != SliceKind::op || is_metadata_op(name) || is_tracing(name)) continue;
     groups.push_back(&group);
     ops_ns += group.ns_per_step;
   }

@@ -1,5 +1,7 @@
 #include "diagnosis/facts.h"
 
+#include "analysis/host_activity.h"
+
 namespace accel {
 
 Facts gather_facts(const TraceStore& store, const AnalysisResults& results) {
@@ -7,7 +9,7 @@ Facts gather_facts(const TraceStore& store, const AnalysisResults& results) {
   facts.view = make_step_view(store, results);
   if (!facts.view.usable) return facts;
   facts.copies = measure_copies(store, facts.view);
-  facts.host_work = find_host_work(store, facts.view);
+  facts.host_work = find_host_work(store, facts.view, results.host_activity->compilation.time);
   facts.allocator_calls = find_allocator_calls(store, facts.view);
   facts.host_idle = measure_host_idle(store, results, facts.view);
   return facts;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/interval_set.h"
 #include "diagnosis/step_view.h"
 #include "trace/trace_store.h"
 
@@ -30,6 +31,7 @@ struct HostWork {
 
 inline constexpr std::int64_t kSilentStretchNs = 200'000;
 
-HostWork find_host_work(const TraceStore& store, const StepView& view);
+// `compilation`: when models were compiled; that is a cause of its own too.
+HostWork find_host_work(const TraceStore& store, const StepView& view, const IntervalSet& compilation);
 
 }  // namespace accel

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/host_activity.h"
 #include "analysis/step_history.h"
 #include "analysis/step_segmentation.h"
 #include "diagnosis/facts.h"
@@ -58,7 +59,7 @@ HostWork work_of(const DiagnosisInput& input, std::span<const std::uint32_t> ste
   double total = 0;
   for (const Interval& window : view.windows) total += static_cast<double>(window.length_ns());
   view.measured.window_ns = total / static_cast<double>(view.windows.size());
-  return find_host_work(input.store, view);
+  return find_host_work(input.store, view, input.results.host_activity->compilation.time);
 }
 
 std::string list_of_steps(const StepSegmentation& segmentation, const std::vector<SlowStep>& slow) {
