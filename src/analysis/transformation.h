@@ -52,6 +52,9 @@ struct Transformation {
   // enough; none at all = everything that the kind acts on.
   std::vector<std::string> patterns;
   RemainingShare share;
+  // fuse: shorter runs stay as they are. From a run of so many kernels of one formula the host time between its
+  // launches goes away too; with the usual 2, that of the ops alone.
+  std::uint32_t shortest_run = 2;
 };
 
 struct TransformationDescriptor {

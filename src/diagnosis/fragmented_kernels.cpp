@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/event_index.h"
+#include "analysis/elementwise.h"
 #include "diagnosis/copy_exposure.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
@@ -25,14 +25,6 @@ constexpr Threshold kSaved{
     "device time saved by fusing", 0.5, "of what a single pass would save",
     "a fused kernel reads and writes each tensor once, but not every pair of kernels can be fused"};
 
-bool is_elementwise(std::string_view name) { return name.find("elementwise_kernel") != std::string_view::npos; }
-// Fills and copies move values: alone they are the gradients of views and slices, which no formula holds together.
-bool computes(std::string_view name) {
-  return is_elementwise(name) && name.find("FillFunctor") == std::string_view::npos &&
-         name.find("direct_copy") == std::string_view::npos;
-}
-bool is_reduction(std::string_view name) { return name.find("reduce_kernel") != std::string_view::npos; }
-
 struct Runs {
   double count = 0;               // runs, all windows
   double kernels = 0;             // kernels in them
@@ -44,19 +36,10 @@ struct Runs {
   std::vector<std::uint32_t> longest_rows;
 };
 
-// Sums of gradients belong to one tensor each: what follows another is not part of a formula.
-bool sums_gradients(const TraceStore& store, SliceId launch) {
-  constexpr int kLevels = 8;
-  SliceId slice = launch;
-  for (int level = 0; slice.valid() && level < kLevels; ++level, slice = store.slices.parent[slice.value]) {
-    if (store.text(store.slices.name[slice.value]).find("AccumulateGrad") != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 void close_run(const TraceStore& store, std::vector<std::uint32_t>& run, Runs& runs) {
-  const auto computing = std::count_if(
-      run.begin(), run.end(), [&](std::uint32_t row) { return computes(store.text(store.device_events.name[row])); });
+  const auto computing = std::count_if(run.begin(), run.end(), [&](std::uint32_t row) {
+    return is_elementwise_computation(store.text(store.device_events.name[row]));
+  });
   if (run.size() >= static_cast<std::size_t>(kLongRun.value) && 2 * static_cast<std::size_t>(computing) >= run.size()) {
     double total = 0;
     for (std::size_t k = 0; k < run.size(); ++k) {
@@ -91,13 +74,9 @@ Runs find_runs(const DiagnosisInput& input) {
   for (std::uint32_t row = range.first; row < range.last; ++row) {
     std::vector<std::uint32_t>& run = open[store.device_events.stream[row].value];
     const SliceId launch = store.device_events.launch[row];
-    const std::string_view name = store.text(store.device_events.name[row]);
-    const bool fits =
-        store.device_events.kind[row] == DeviceEventKind::kernel && launch.valid() &&
-        (store.device_events.flags[row] & kDeviceNoTiming) == 0 && (is_elementwise(name) || is_reduction(name)) &&
-        input.results.event_index->class_of(store, launch.value) != NameClass::graph_launch &&
-        inside(view.host_steps, store.slices.start_ns[launch.value]) &&
-        !inside(optimizer.intervals(), store.slices.start_ns[launch.value]) && !sums_gradients(store, launch);
+    const bool fits = fits_into_formula(store, *input.results.event_index, row) &&
+                      inside(view.host_steps, store.slices.start_ns[launch.value]) &&
+                      !inside(optimizer.intervals(), store.slices.start_ns[launch.value]);
     if (!fits) {
       close_run(store, run, runs);
       continue;
@@ -183,6 +162,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   finding.action.side_effects = "results differ in the last bits; compiling takes seconds to minutes at the start";
   finding.action.not_when = "a value between two of the ops is needed by itself, or shapes change at every step";
   finding.remedies = {remedy(TransformationKind::fuse)};
+  finding.remedies.front().shortest_run = static_cast<std::uint32_t>(kLongRun.value);
   set_gain(finding, view, cost_ns, 0.4 * cost_ns);
   add_doubts(finding, view);
   return {finding};

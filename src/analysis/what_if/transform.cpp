@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analysis/elementwise.h"
 #include "analysis/what_if/matching.h"
 #include "analysis/what_if/roofline_model.h"
 
@@ -214,37 +215,33 @@ class Transform {
   // Runs of element-wise kernels on a stream that nothing else interrupts. The longest of a run remains; `share` of
   // what the others took comes on top. Their launches and the ops around these go away.
   void fuse() {
-    std::vector<std::uint32_t> run;
+    const bool formulas = transformation_.shortest_run > 2;
+    const std::vector<std::uint32_t> callers = launching_nodes();
+    const ClassMatching optimizer(
+        store_, [&](std::uint32_t i) { return index_.class_of(store_, i) == NameClass::optimizer_step; });
     std::vector<std::uint8_t> gone(store_.slices.size(), 0);
+    std::vector<std::uint32_t> run;
     const auto close = [&] {
-      if (run.size() > 1) {
-        std::int64_t longest = 0;
-        std::int64_t sum = 0;
-        for (const std::uint32_t e : run) {
-          longest = std::max(longest, graph_.events[e].dur_ns);
-          sum += graph_.events[e].dur_ns;
-          if (e != run.front()) {
-            const SliceId launch = store_.device_events.launch[graph_.events[e].event.value];
-            if (const SliceId op = store_.enclosing_op(launch);
-                op.valid() && store_.slices.kind[op.value] == SliceKind::op)
-              gone[op.value] = 1;
-            gone[launch.value] = 1;
-            graph_.events[e].dur_ns = graph_.events[e].gap_ns = graph_.events[e].latency_ns = 0;
-          }
-        }
-        graph_.events[run.front()].dur_ns = longest + scaled(sum - longest, share_);
+      if (run.size() >= transformation_.shortest_run && (!formulas || mostly_computes(run))) {
+        one_kernel(run, gone);
+        if (formulas) nothing_between(callers[run.front()], callers[run.back()]);
       }
       run.clear();
     };
     for (std::uint32_t e = 0; e < graph_.events.size(); ++e) {
       const DeviceNode& event = graph_.events[e];
-      const bool kernel = store_.device_events.kind[event.event.value] == DeviceEventKind::kernel;
-      if (!kernel || !match_.event(event.event) ||
-          !is_elementwise(store_.text(store_.device_events.name[event.event.value]))) {
+      const std::uint32_t row = event.event.value;
+      const bool fits =
+          formulas ? fits_into_formula(store_, index_, row) && !optimizer.slice(store_.device_events.launch[row])
+                   : store_.device_events.kind[row] == DeviceEventKind::kernel &&
+                         is_elementwise(store_.text(store_.device_events.name[row]));
+      if (!fits || !match_.event(event.event)) {
         close();
         continue;
       }
       if (!run.empty() && graph_.events[run.front()].stream != event.stream) close();
+      // Forward and backward are launched by different threads: a formula does not go from one to the other.
+      if (formulas && !run.empty() && graph_.nodes[callers[run.back()]].lane != graph_.nodes[callers[e]].lane) close();
       run.push_back(e);
     }
     close();
@@ -252,6 +249,48 @@ class Transform {
       if (!node.slice.valid()) continue;
       const bool fused = gone[node.slice.value] != 0;
       if (fused && (node.kind == HostNodeKind::work || node.kind == HostNodeKind::launch)) node.work_ns = 0;
+    }
+  }
+
+  // By event of the graph: the node that launched it.
+  std::vector<std::uint32_t> launching_nodes() const {
+    std::vector<std::uint32_t> nodes(graph_.events.size(), 0);
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      const HostNode& node = graph_.nodes[i];
+      for (std::uint32_t e = node.first_event; e < node.first_event + node.event_count; ++e) nodes[e] = i;
+    }
+    return nodes;
+  }
+
+  bool mostly_computes(const std::vector<std::uint32_t>& run) const {
+    const auto computing = std::count_if(run.begin(), run.end(), [&](std::uint32_t e) {
+      return is_elementwise_computation(store_.text(store_.device_events.name[graph_.events[e].event.value]));
+    });
+    return 2 * static_cast<std::size_t>(computing) >= run.size();
+  }
+
+  void one_kernel(const std::vector<std::uint32_t>& run, std::vector<std::uint8_t>& gone) {
+    std::int64_t longest = 0;
+    std::int64_t sum = 0;
+    for (const std::uint32_t e : run) {
+      longest = std::max(longest, graph_.events[e].dur_ns);
+      sum += graph_.events[e].dur_ns;
+      if (e == run.front()) continue;
+      const SliceId launch = store_.device_events.launch[graph_.events[e].event.value];
+      if (const SliceId op = store_.enclosing_op(launch); op.valid() && store_.slices.kind[op.value] == SliceKind::op)
+        gone[op.value] = 1;
+      gone[launch.value] = 1;
+      graph_.events[e].dur_ns = graph_.events[e].gap_ns = graph_.events[e].latency_ns = 0;
+    }
+    graph_.events[run.front()].dur_ns = longest + scaled(sum - longest, share_);
+  }
+
+  // Between the launches of one formula its thread makes views, records for autograd and calls the next op.
+  void nothing_between(std::uint32_t first, std::uint32_t last) {
+    const std::uint16_t lane = graph_.nodes[first].lane;
+    for (std::uint32_t i = first + 1; i < last; ++i) {
+      HostNode& node = graph_.nodes[i];
+      if (node.lane == lane && node.kind == HostNodeKind::work && !is_own_work(node)) node.work_ns = 0;
     }
   }
 
