@@ -22,12 +22,13 @@ constexpr double kMinority = 1.0 / 3;
 constexpr double kChangeShare = 0.10;
 constexpr std::size_t kChangeSteps = 10;
 constexpr std::size_t kChangeSide = 4;
-constexpr double kChangeScore = 6;  // of Welch's t: over all splits of 10 noisy steps one in a thousand exceeds it
+constexpr double kChangeScore = 6.5;  // of t: noise of 10 % exceeds it in no series of a hundred, over all stretches
 constexpr double kChangeSeparated = 0.8;  // of each side's steps lie on their side of the middle
 constexpr std::size_t kMostChanges = 16;
 // Drift: a tenth of a step over the capture, in the direction in which most pairs of steps agree.
 constexpr double kDriftShare = 0.10;
 constexpr double kDriftAgree = 0.5;
+constexpr double kDriftScore = 4;  // standard deviations of Kendall's count: chance reaches it once in 16,000
 constexpr std::size_t kDriftPoints = 256;
 // Of the places of a pattern inside the capture, this share is slow.
 constexpr double kPatternCovered = 0.8;
@@ -89,7 +90,7 @@ struct Split {
 };
 
 // Where [first, last) divides best into two paces, by sums from the start of the series.
-Split best_split(const std::vector<double>& sums, const std::vector<double>& squares, std::size_t first,
+Split best_split(const std::vector<double>& sums, const std::vector<double>& squares, double level, std::size_t first,
                  std::size_t last) {
   Split best;
   for (std::size_t at = first + kChangeSide; at + kChangeSide <= last; ++at) {
@@ -98,7 +99,10 @@ Split best_split(const std::vector<double>& sums, const std::vector<double>& squ
     const double var1 = std::max(0.0, (squares[at] - squares[first]) / n1 - mean1 * mean1) * n1 / (n1 - 1);
     const double var2 = std::max(0.0, (squares[last] - squares[at]) / n2 - mean2 * mean2) * n2 / (n2 - 1);
     // No clock is better than a hundredth of a percent: equal durations must not divide by zero.
-    const double error = std::sqrt(var1 / n1 + var2 / n2) + 1e-4 * std::max(mean1, mean2);
+    const double pooled = ((n1 - 1) * var1 + (n2 - 1) * var2) / (n1 + n2 - 2);
+    // Four steps may agree by chance: the noise of one side alone does not decide.
+    const double error = std::sqrt(std::max(var1 / n1 + var2 / n2, pooled * (1 / n1 + 1 / n2))) +
+                         1e-4 * (level + std::max(mean1, mean2));
     const double score = error > 0 ? std::fabs(mean1 - mean2) / error : 0;
     if (score > best.score) best = {at, score};
   }
@@ -120,7 +124,51 @@ bool separated(const std::vector<double>& values, std::size_t first, std::size_t
   return on_side(first, at, before) && on_side(at, last, after);
 }
 
-// Positions at which the pace changes, ascending. Divides the widest-scoring stretch again until none divides.
+// A straight line describes [first, last) better than two levels: a drift, not a change.
+bool is_line(const std::vector<double>& values, std::size_t first, std::size_t at, std::size_t last) {
+  const auto n = static_cast<double>(last - first);
+  const double level = values[first];
+  double y = 0, xy = 0, yy = 0, y1 = 0, yy1 = 0;
+  for (std::size_t k = first; k < last; ++k) {
+    const double value = values[k] - level;
+    y += value;
+    yy += value * value;
+    xy += value * (static_cast<double>(k - first) - (n - 1) / 2);
+    if (k >= at) continue;
+    y1 += value;
+    yy1 += value * value;
+  }
+  const double n1 = static_cast<double>(at - first), n2 = static_cast<double>(last - at);
+  const double line = yy - y * y / n - xy * xy / (n * (n * n - 1) / 12);
+  const double levels = (yy1 - y1 * y1 / n1) + ((yy - yy1) - (y - y1) * (y - y1) / n2);
+  return line < levels;
+}
+
+struct Candidate {
+  std::size_t first, at, last;
+  double score;
+};
+
+// Stretches of the series of all lengths, each half covered by the next (seeded binary segmentation): a change that
+// lies between two others is alone in some of them.
+std::vector<std::pair<std::size_t, std::size_t>> stretches_of(std::size_t size) {
+  std::vector<std::pair<std::size_t, std::size_t>> list{{0, size}};
+  auto length = static_cast<double>(size);
+  while (true) {
+    length /= std::sqrt(2.0);
+    const auto own = static_cast<std::size_t>(std::ceil(length));
+    if (own < kChangeSteps) break;
+    const std::size_t count = 2 * ((size + own - 1) / own) - 1;
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t first = count > 1 ? k * (size - own) / (count - 1) : 0;
+      list.emplace_back(first, first + own);
+    }
+  }
+  return list;
+}
+
+// Positions at which the pace changes, ascending: the clearest split of any stretch, then the clearest of the stretches
+// that do not hold it, and so on; neighbours that are of one pace after all are joined.
 std::vector<std::size_t> find_changes(const std::vector<double>& values) {
   std::vector<std::size_t> changes;
   if (values.size() < kChangeSteps) return changes;
@@ -130,18 +178,30 @@ std::vector<std::size_t> find_changes(const std::vector<double>& values) {
     sums[k + 1] = sums[k] + (values[k] - level);
     squares[k + 1] = squares[k] + (values[k] - level) * (values[k] - level);
   }
-  std::vector<std::pair<std::size_t, std::size_t>> open{{0, values.size()}};
-  while (!open.empty() && changes.size() < kMostChanges) {
-    const auto [first, last] = open.back();
-    open.pop_back();
-    if (last - first < kChangeSteps) continue;
-    const Split split = best_split(sums, squares, first, last);
+  std::vector<Candidate> candidates;
+  for (const auto& [first, last] : stretches_of(values.size())) {
+    const Split split = best_split(sums, squares, level, first, last);
     if (split.score < kChangeScore || !separated(values, first, split.at, last)) continue;
-    changes.push_back(split.at);
-    open.emplace_back(first, split.at);
-    open.emplace_back(split.at, last);
+    if (!is_line(values, first, split.at, last)) candidates.push_back({first, split.at, last, split.score});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  while (!candidates.empty() && changes.size() < kMostChanges) {
+    const std::size_t at = candidates.front().at;
+    changes.push_back(at);
+    std::erase_if(candidates, [&](const Candidate& other) { return other.first < at && at < other.last; });
   }
   std::sort(changes.begin(), changes.end());
+  for (std::size_t k = 0; k < changes.size();) {
+    const std::size_t first = k == 0 ? 0 : changes[k - 1];
+    const std::size_t last = k + 1 < changes.size() ? changes[k + 1] : values.size();
+    if (separated(values, first, changes[k], last)) {
+      ++k;
+      continue;
+    }
+    changes.erase(changes.begin() + static_cast<std::ptrdiff_t>(k));
+    k = 0;
+  }
   return changes;
 }
 
@@ -168,7 +228,10 @@ std::optional<StepDrift> find_drift(const std::vector<double>& values) {
   if (median <= 0) return std::nullopt;
   drift.share = drift.ns_per_step * static_cast<double>(values.size() - 1) / median;
   const double agree = static_cast<double>(drift.ns_per_step > 0 ? up - down : down - up) / pairs;
-  if (std::fabs(drift.share) < kDriftShare || agree < kDriftAgree) return std::nullopt;
+  const auto n = static_cast<double>(points);
+  const double chance = std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
+  if (std::fabs(drift.share) < kDriftShare || agree < kDriftAgree || agree * pairs < kDriftScore * chance)
+    return std::nullopt;
   return drift;
 }
 
@@ -262,9 +325,12 @@ AnalysisDescriptor describe_step_history() {
       "the others of their class and beyond four standard deviations (from median deviations), or behind a gap as "
       "wide, "
       "when they are at most a third of the steps; at least four steps. Pattern: the greatest common distance of the "
-      "slow steps when four of five of its places are slow. Changes of pace: recursive division in two by Welch's t of "
-      "six or more and a difference of 10 %, from ten steps on, four at least on each side, slow steps pulled in. "
-      "Drift: the median slope of all pairs when it makes 10 % of a step over the capture and the pairs agree.",
+      "slow steps when four of five of its places are slow. Changes of pace: the clearest division in two of any "
+      "stretch "
+      "by a t of 6.5 or more and a difference of 10 %, from ten steps on, four at least on each side, slow steps "
+      "pulled "
+      "in, unless a straight line fits better. Drift: the median slope of all pairs when it makes 10 % of a step over "
+      "the capture and the pairs agree beyond chance (four standard deviations of Kendall's count).",
       run};
 }
 

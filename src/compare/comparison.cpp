@@ -72,18 +72,18 @@ std::int64_t busy_ns(const StepForm& form) {
   return busy;
 }
 
-template <typename KeyOf>
-Split split_by(const RunFigures& before, const RunFigures& after, std::int64_t whole_ns, KeyOf key_of) {
+template <typename Row, typename KeyOf>
+Split split_by(const std::vector<Row>& before, const std::vector<Row>& after, std::int64_t whole_ns, KeyOf key_of) {
   struct Sums {
     double before_ns = 0, after_ns = 0, before_count = 0, after_count = 0;
   };
   std::map<std::string, Sums> sums;
-  for (const Work& work : before.work) {
+  for (const Row& work : before) {
     Sums& sum = sums[key_of(work)];
     sum.before_ns += work.ns;
     sum.before_count += work.count;
   }
-  for (const Work& work : after.work) {
+  for (const Row& work : after) {
     Sums& sum = sums[key_of(work)];
     sum.after_ns += work.ns;
     sum.after_count += work.count;
@@ -99,6 +99,13 @@ Split split_by(const RunFigures& before, const RunFigures& after, std::int64_t w
   }
   std::stable_sort(split.rows.begin(), split.rows.end(), larger);
   return split;
+}
+
+// Where one of the runs has not recorded such rows, nothing of the difference is theirs.
+template <typename Row, typename KeyOf>
+Split split_known(const std::vector<Row>& before, const std::vector<Row>& after, std::int64_t whole_ns, KeyOf key_of) {
+  if (before.empty() || after.empty()) return {{}, whole_ns};
+  return split_by(before, after, whole_ns, key_of);
 }
 
 std::string joined(const std::set<std::string>& words) {
@@ -189,6 +196,8 @@ std::vector<std::string> limits(const RunFigures& before, const RunFigures& afte
   };
   lacking(before.measured.has_value(), after.measured.has_value(), "the step and its parts");
   lacking(before.undisturbed.has_value(), after.undisturbed.has_value(), "the undisturbed step");
+  if (before.modules.empty() != after.modules.empty())
+    lacking(!before.modules.empty(), !after.modules.empty(), "the time of modules (with_stack=True)");
   lacking(before.steps_ns.size() >= 2, after.steps_ns.size() >= 2, "the noise of the steps (two complete steps)");
   lacking(before.recording_cost_known, after.recording_cost_known,
           "what the recording cost (its undisturbed step is the recorded one, with a band)");
@@ -224,8 +233,12 @@ Comparison compare_runs(const RunFigures& before, const RunFigures& after) {
   if (before.measured && after.measured) {
     result.measured = measured_change(before, after);
     result.busy_delta_ns = busy_ns(*after.measured) - busy_ns(*before.measured);
-    result.work = split_by(before, after, result.busy_delta_ns, [](const Work& work) { return work.name; });
-    result.ops = split_by(before, after, result.busy_delta_ns, [](const Work& work) { return work.op; });
+    const std::int64_t whole_ns = result.busy_delta_ns;
+    const auto name_of = [](const auto& row) { return row.name; };
+    result.work = split_by(before.work, after.work, whole_ns, name_of);
+    result.ops = split_by(before.work, after.work, whole_ns, [](const Work& work) { return work.op; });
+    result.modules = split_known(before.modules, after.modules, whole_ns, name_of);
+    result.annotations = split_known(before.annotations, after.annotations, whole_ns, name_of);
   }
   if (before.undisturbed && after.undisturbed) result.undisturbed = undisturbed_change(before, after);
   result.implementations = implementations(before, after);

@@ -69,6 +69,8 @@ struct Comparison {
   std::int64_t busy_delta_ns = 0;  // measured: time in which the device worked
   Split work;                      // by name of the kernel, copy or set
   Split ops;
+  Split modules;  // both without rows where a run does not record them
+  Split annotations;
   std::vector<Implementation> implementations;  // largest difference first
   std::vector<Difference> environment;
   std::vector<std::string> not_comparable;  // sentences

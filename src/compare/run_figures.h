@@ -31,6 +31,13 @@ struct Work {
   double ns = 0;
 };
 
+// Device work of one module or range and of no closer one, per step.
+struct ScopeWork {
+  std::string name;  // the same in both runs: see aligned_modules()
+  double count = 0;
+  double ns = 0;
+};
+
 struct RunFigures {
   std::vector<std::int64_t> steps_ns;  // complete steps, one by one
   std::optional<StepForm> measured;
@@ -38,6 +45,8 @@ struct RunFigures {
   std::optional<double> undisturbed_low_ns;
   std::optional<double> undisturbed_high_ns;
   std::vector<Work> work;
+  std::vector<ScopeWork> modules;  // empty: not recorded
+  std::vector<ScopeWork> annotations;
   std::map<std::string, std::string> environment;  // versions, options, devices
   std::string step_source;
   bool recording_cost_known = true;

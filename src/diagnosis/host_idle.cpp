@@ -64,7 +64,7 @@ Claim excess_of_steps(const TraceStore&, const AnalysisResults& results, const S
   Claim own, others;
   double own_count = 0, other_count = 0;
   for (std::size_t k = 0; k < windows.size(); ++k) {
-    const bool mine = std::find(steps.begin(), steps.end(), windows[k].step) != steps.end();
+    const bool mine = std::binary_search(steps.begin(), steps.end(), windows[k].step);
     Claim& sum = mine ? own : others;
     (mine ? own_count : other_count) += 1;
     for (std::size_t c = 0; c < kIdleCauseCount; ++c) sum.idle_ns[c] += static_cast<double>(idle->by_step[k][c]);

@@ -136,7 +136,7 @@ class Walk {
     const std::string_view name = store_.text(store_.slices.name[row]);
     if (function_of(name) == "__getitem__") return;
     const std::optional<SourceLine> line = parse_frame(name);
-    if (!line || is_library_frame(*line)) return;
+    if (!line || is_library_frame(name)) return;
     auto& [ns, example] = user_[store_.slices.name[row]];
     ns += store_.slices.dur_ns[row];
     if (!example.valid() || store_.slices.dur_ns[row] > store_.slices.dur_ns[example.value]) example = SliceId(row);

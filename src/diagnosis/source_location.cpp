@@ -1,11 +1,7 @@
 #include "diagnosis/source_location.h"
 
-#include <charconv>
-
 namespace accel {
 namespace {
-
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 std::string_view kind_word(SliceKind kind) {
   switch (kind) {
@@ -27,45 +23,13 @@ std::string_view kind_word(SliceKind kind) {
 
 }  // namespace
 
-std::optional<SourceLine> parse_frame(std::string_view frame) {
-  // The path may hold parentheses of its own: the line number is the last "(digits): ".
-  for (std::size_t close = frame.rfind("): "); close != std::string_view::npos && close > 0;
-       close = frame.rfind("): ", close - 1)) {
-    const std::size_t open = frame.rfind('(', close);
-    if (open == std::string_view::npos || open == 0) continue;
-    std::int64_t line = 0;
-    const char* end = frame.data() + close;
-    const auto [stopped, error] = std::from_chars(frame.data() + open + 1, end, line);
-    if (error == std::errc() && stopped == end && open + 1 < close) {
-      return SourceLine{frame.substr(0, open), line, frame.substr(close + 3)};
-    }
-  }
-  return std::nullopt;
-}
-
-bool is_library_frame(const SourceLine& line) {
-  const std::string_view file = line.file;
-  if (file.empty() || file.front() == '<') return true;
-  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python", "<frozen"}) {
-    if (contains(file, part)) return true;
-  }
-  // The profiler strips the package folder of installed modules: "torch/nn/modules/module.py".
-  for (const std::string_view package :
-       {"torch/", "torchvision/", "torch_xla/", "numpy/", "PIL/", "transformers/", "accelerate/", "lightning/",
-        "pytorch_lightning/", "deepspeed/", "threading.py", "contextlib.py", "runpy.py", "multiprocessing/",
-        "importlib/", "concurrent/", "queue.py", "selectors.py", "socket.py"}) {
-    if (file.starts_with(package)) return true;
-  }
-  return false;
-}
-
 SliceId user_frame_of(const TraceStore& store, SliceId slice) {
   SliceId any;
   for (; slice.valid(); slice = store.slices.parent[slice.value]) {
     if (store.slices.kind[slice.value] != SliceKind::frame) continue;
-    const std::optional<SourceLine> line = parse_frame(store.text(store.slices.name[slice.value]));
-    if (!line) continue;
-    if (!is_library_frame(*line)) return slice;
+    const std::string_view name = store.text(store.slices.name[slice.value]);
+    if (!parse_frame(name)) continue;
+    if (!is_library_frame(name)) return slice;
     if (!any.valid()) any = slice;
   }
   return any;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "analysis/host_activity.h"
 #include "analysis/step_history.h"
 #include "analysis/step_segmentation.h"
 #include "diagnosis/facts.h"
@@ -11,6 +10,7 @@
 #include "diagnosis/host_idle.h"
 #include "diagnosis/host_work.h"
 #include "diagnosis/rule.h"
+#include "diagnosis/slow_steps.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
 
@@ -22,83 +22,12 @@ constexpr Threshold kAlone{"a single slow step counts from", 2, "times the usual
 constexpr Threshold kAloneConfidence{"confidence of a single slow step", 0.5, "factor",
                                      "that it comes again is not seen in the window"};
 
-std::string cause_words(IdleCause cause) {
-  switch (cause) {
-    case IdleCause::data_loading:
-      return "the device waits for data";
-    case IdleCause::synchronization:
-      return "the host waits for the device";
-    case IdleCause::memory_allocation:
-      return "device memory is allocated or freed";
-    case IdleCause::host_to_device_copy:
-      return "the host is busy with a blocking copy";
-    case IdleCause::communication:
-      return "other ranks are waited for";
-    case IdleCause::garbage_collection:
-      return "Python collects garbage";
-    case IdleCause::profiler_overhead:
-      return "the recorder works";
-    case IdleCause::host_compute:
-    case IdleCause::launch_latency:
-      return "the host does something else";
-    case IdleCause::stream_dependency:
-    case IdleCause::unknown:
-      break;
-  }
-  return "the device is idle for no visible reason";
-}
-
-// The host work of the slow steps alone.
-HostWork work_of(const DiagnosisInput& input, std::span<const std::uint32_t> steps) {
-  StepView view = input.facts.view;
-  view.windows.clear();
-  for (const auto& window : input.results.step_segmentation->windows_of(view.device)) {
-    if (std::find(steps.begin(), steps.end(), window.step) != steps.end()) view.windows.push_back(window.time);
-  }
-  if (view.windows.empty()) return {};
-  double total = 0;
-  for (const Interval& window : view.windows) total += static_cast<double>(window.length_ns());
-  view.measured.window_ns = total / static_cast<double>(view.windows.size());
-  return find_host_work(input.store, view, input.results.host_activity->compilation.time);
-}
-
 std::string list_of_steps(const StepSegmentation& segmentation, const std::vector<SlowStep>& slow) {
   std::string list;
   for (std::size_t k = 0; k < std::min<std::size_t>(slow.size(), 6); ++k)
     list += fmt::format("{}{}", k == 0 ? "" : ", ", segmentation.steps[slow[k].step].number);
   if (slow.size() > 6) list += ", ...";
   return list;
-}
-
-// A program that only runs a model has no training step to call.
-std::string as_calls_of_a_model(std::string command) {
-  constexpr std::string_view kTraining = "train_step";
-  for (std::size_t at = command.find(kTraining); at != std::string::npos; at = command.find(kTraining, at))
-    command.replace(at, kTraining.size(), "run_model");
-  return command;
-}
-
-struct Place {
-  std::string words;  // after "while"
-  Location location;
-  std::string name;
-};
-
-Place place_of(const DiagnosisInput& input, const HostWork& work, IdleCause cause) {
-  Place place;
-  place.words = cause_words(cause);
-  if (work.groups.empty() || (cause != IdleCause::host_compute && cause != IdleCause::launch_latency)) return place;
-  const HostWorkGroup& group = work.groups.front();
-  place.name = input.store.text(group.name);
-  if (place.name.empty()) {
-    place.words = "nothing is recorded: host time outside every op";
-    return place;
-  }
-  place.location = locate(input.store, group.example);
-  const std::string line =
-      place.location.line ? fmt::format(" at {}:{}", place.location.file, *place.location.line) : std::string();
-  place.words = fmt::format("the host is in {}{}", short_name(place.name), group.kind == SliceKind::frame ? "" : line);
-  return place;
 }
 
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> earlier) {
@@ -129,13 +58,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
     finding.confidence *= kAloneConfidence.value;
     if (slow_ns < kAlone.value * usual_ns) finding.severity = FindingSeverity::info;
   }
-  std::size_t largest = 0;
-  for (std::size_t c = 1; c < kIdleCauseCount; ++c) {
-    if (claim.idle_ns[c] > claim.idle_ns[largest]) largest = c;
-  }
-  const bool device_works = claim.compute_ns + claim.copy_ns + claim.communication_ns > claim.total_ns() / 2;
-  const HostWork work = work_of(input, steps);
-  const Place place = place_of(input, work, static_cast<IdleCause>(largest));
+  const SlowCause cause = cause_of_excess(input, claim, steps);
   const std::string which =
       pattern            ? fmt::format("Every {} {}",
                             history.pattern->every == 2   ? "2nd"
@@ -157,14 +80,8 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
                  static_cast<double>(history.pattern->every), "count");
     if (history.pattern->seen == 2) finding.confidence *= 0.9;  // one distance
   }
-  if (device_works) {
-    add_evidence(finding, "of it the device works more than in the others",
-                 (claim.compute_ns + claim.copy_ns + claim.communication_ns) / 1e6, "ms");
-  } else {
-    const SliceId example = work.groups.empty() ? SliceId() : work.groups.front().example;
-    add_evidence(finding, fmt::format("of it {}", place.words), claim.idle_ns[largest] / 1e6, "ms", example);
-  }
-  if (!place.location.kind.empty()) finding.where.push_back(place.location);
+  add_evidence(finding, "of it " + cause.words, cause.ns / 1e6, "ms", cause.example);
+  if (!cause.location.kind.empty()) finding.where.push_back(cause.location);
   finding.where.push_back(locate(input.store, segmentation.steps[slow.front().step].slice));
 
   finding.claim = claim;
@@ -175,8 +92,8 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   finding.action.detail = fmt::format(
       "In the slow {}s {}. Logging, metrics, evaluation, saving and scheduler work usually come at such distances: do "
       "them more rarely, hand them to a thread or a process, or let them read values of the step before.{}",
-      view.unit, device_works ? "the device has more to do" : place.words,
-      place.name.empty() && !device_works ? " Record with with_stack=True to see the function." : "");
+      view.unit, cause.words,
+      cause.name.empty() && !cause.device_works ? " Record with with_stack=True to see the function." : "");
   finding.action.command = fmt::format(
       "import cProfile\n"
       "import pstats\n"
@@ -194,7 +111,8 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   if (!view.training) finding.action.command = as_calls_of_a_model(std::move(finding.action.command));
   finding.action.side_effects = "what is done more rarely is seen later";
   finding.action.not_when = "the slow steps are work that has to be done, such as an evaluation that was asked for";
-  if (!place.name.empty() && !device_works) finding.remedies = {remedy(TransformationKind::no_host, {place.name})};
+  if (!cause.name.empty() && !cause.device_works)
+    finding.remedies = {remedy(TransformationKind::no_host, {cause.name})};
   set_gain(finding, view, cost_ns, 0.5 * cost_ns);
   add_doubts(finding, view);
   return {finding};

@@ -174,6 +174,10 @@ void name_empty_lists(Document& document) {
   name(document.step_time.count < 10, "step_time.change_points", "fewer than 10 complete steps");
   name(document.memory.devices.empty(), "memory.devices",
        "the recording holds no events of the allocator; record with profile_memory=True");
+  name(document.modules.empty(), "modules",
+       "the recording holds no calls of modules in a complete step; record with with_stack=True");
+  name(document.frames.empty(), "frames",
+       "the recording holds no Python frames in a complete step; record with with_stack=True");
   name(document.communication.collectives.empty(), "communication.collectives",
        "one rank alone cannot tell waiting from transfer");
   name(document.communication.groups.empty(), "communication.groups",
@@ -203,6 +207,7 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_verdict(build);
   build_steps(build);
   build_step_time(build);
+  build_throughput(build);
   build_breakdown(build);
   build_distortion(build);
   build_host(build);
@@ -213,8 +218,8 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_memory(build);
   build_efficiency(build);
   build_op_kernels(build);
+  build_scopes(build);
   build_notes(build);
-  build.reasons["throughput"] = "the input does not state the batch size";
   build.reasons["topology"] = "this version does not compute it";
   build.reasons["compare"] = "one run only";
   build.document.not_measured = explain_unmeasured(build.document, build.reasons);

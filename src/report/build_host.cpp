@@ -17,6 +17,10 @@ void build_host(Build& build) {
   for (const char* part : {"garbage_collection_ms", "data_loading_ms", "checkpoint_ms", "compilation_ms"})
     build.reasons[std::string("host.") + part] =
         "no range says so and no Python frames were recorded (with_stack=True)";
+  build.reasons["host.garbage_collection_ms"] =
+      "Python's own collections leave no record; make them ranges: import gc, torch; r = []; "
+      "gc.callbacks.append(lambda phase, info: r.append(torch.profiler.record_function('gc: collect').__enter__()) if "
+      "phase == 'start' else r.pop().__exit__(None, None, None))";
   build.reasons["host.threads[].name"] = "the input does not state it";
   if (!build.results.host_activity || build.results.host_activity->steps == 0) return;
   const HostActivity& activity = *build.results.host_activity;
@@ -53,7 +57,8 @@ void build_host(Build& build) {
   const auto where_seen = [&](const HostPart& part) {
     return frames || part.count > 0 ? Number(per_step(part.ns)) : std::nullopt;
   };
-  host.garbage_collection_ms = where_seen(activity.garbage_collection);
+  // Python's own collections have no frame either: frames without one do not say that there was none.
+  if (activity.garbage_collection.count > 0) host.garbage_collection_ms = per_step(activity.garbage_collection.ns);
   host.data_loading_ms = where_seen(activity.data_loading);
   host.checkpoint_ms = where_seen(activity.checkpoint);
   host.compilation_ms = where_seen(activity.compilation);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,7 @@ struct Build {
 
 void build_steps(Build& build);
 void build_step_time(Build& build);
+void build_throughput(Build& build);
 void build_breakdown(Build& build);
 void build_distortion(Build& build);
 void build_host(Build& build);
@@ -59,6 +61,10 @@ void build_kernels(Build& build);
 void build_what_if(Build& build);
 void build_memory(Build& build);
 void build_op_kernels(Build& build);
+void build_scopes(Build& build);
+
+// The element types in recorded lists of input types; null where there are none.
+Text joined_types(const Build& build, std::span<const StringId> lists);
 
 Location location_entry(const accel::Location& location);
 void build_efficiency(Build& build);

@@ -61,17 +61,26 @@ std::vector<std::set<std::uint32_t>> type_lists(const TraceStore& store, const s
   return lists;
 }
 
+}  // namespace
+
+Text joined_types(const Build& build, std::span<const StringId> lists) {
+  std::set<std::string> types;
+  for (const StringId list : lists) add_types(build.store.text(list), types);
+  return types.empty() ? Text{} : Text{joined(types)};
+}
+
+namespace {
+
 OperatorShape shape_entry(const Build& build, const OperatorRow& row) {
   const StringId dims = build.store.op_args.dims[row.args.value];
-  std::set<std::string> types;
-  add_types(build.store.text(build.store.op_args.types[row.args.value]), types);
+  const StringId types = build.store.op_args.types[row.args.value];
   return {build.text(dims),
           row.count,
           ms_of(row.self_cpu_ns),
           ms_of(row.cpu_ns),
           ms_of(row.self_device_ns),
           ms_of(row.device_ns),
-          types.empty() ? Text{} : Text{joined(types)}};
+          joined_types(build, {&types, 1})};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/distortion.h"
+#include "analysis/efficiency/efficiency.h"
 #include "analysis/step_history.h"
 #include "analysis/step_segmentation.h"
 #include "analysis/time_breakdown.h"
@@ -151,6 +152,35 @@ void build_step_time(Build& build) {
     step_time.undisturbed_high_ms = number(distortion.undisturbed_high_ns / 1e6);
   }
   build_history(build);
+}
+
+// Work per second of the step that MFU is about: the undisturbed one.
+void build_throughput(Build& build) {
+  build.reasons["throughput"] = "the capture holds no complete step";
+  if (!build.results.efficiency) return;
+  StepInput input = build.results.efficiency->input;
+  const auto state = [](const std::optional<double>& stated, std::optional<double>& value, std::string& basis) {
+    if (!stated) return;
+    value = stated;
+    basis = "as given";
+  };
+  state(build.options.samples_per_step, input.samples, input.samples_basis);
+  state(build.options.tokens_per_step, input.tokens, input.tokens_basis);
+  Throughput& throughput = build.document.throughput;
+  const Number step_ms = build.document.step_time.undisturbed_ms;
+  const auto fill = [&](const std::optional<double>& number_per_step, const std::string& known_by, Number& per_second,
+                        Number& per_step, Text& basis, const std::string& key) {
+    per_step = number(number_per_step);
+    if (per_step) basis = valid_utf8(known_by);
+    if (per_step && step_ms && *step_ms > 0) per_second = number(*per_step / *step_ms * 1e3);
+    for (const char* rest : {"_s", "_per_step", "_basis"})
+      build.reasons["throughput." + key + rest] = valid_utf8(known_by);
+    if (per_step) build.reasons["throughput." + key + "_s"] = "the undisturbed step is not known";
+  };
+  fill(input.samples, input.samples_basis, throughput.samples_s, throughput.samples_per_step, throughput.samples_basis,
+       "samples");
+  fill(input.tokens, input.tokens_basis, throughput.tokens_s, throughput.tokens_per_step, throughput.tokens_basis,
+       "tokens");
 }
 
 void build_breakdown(Build& build) {

@@ -8,6 +8,7 @@
 
 #include "compare/comparison.h"
 #include "report/document_json.h"
+#include "report/module_paths.h"
 #include "report/not_measured.h"
 #include "report/number_at.h"
 
@@ -67,6 +68,16 @@ std::vector<std::int64_t> step_list(const Document& document) {
   return steps;
 }
 
+std::vector<compare::ScopeWork> module_work(const std::vector<Scope>& modules) {
+  const std::vector<std::string> paths = module_paths(modules);
+  std::vector<compare::ScopeWork> work;
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const Scope& module = modules[i];
+    work.push_back({paths[i], module.count, (module.device_self_ms + module.backward_self_ms.value_or(0)) * 1e6});
+  }
+  return work;
+}
+
 compare::RunFigures figures_of(const Document& document) {
   compare::RunFigures run;
   run.steps_ns = step_list(document);
@@ -78,6 +89,9 @@ compare::RunFigures figures_of(const Document& document) {
   if (step.undisturbed_high_ms) run.undisturbed_high_ns = *step.undisturbed_high_ms * 1e6;
   for (const OpKernel& row : document.op_kernels)
     run.work.push_back({row.op, row.dims, row.types, row.work, row.count, row.device_ms * 1e6});
+  run.modules = module_work(document.modules);
+  for (const Scope& scope : document.annotations)
+    run.annotations.push_back({scope.name, scope.count, scope.device_self_ms * 1e6});
   run.environment = document.job.versions;
   run.environment.insert(document.job.environment.begin(), document.job.environment.end());
   // Names of the recording, not of what is around the job.
@@ -202,6 +216,8 @@ Document compare_documents(const Document& before, Document after) {
   entry.busy_delta_ms = ms(result.busy_delta_ns);
   entry.work = work_of(result.work);
   entry.ops = work_of(result.ops);
+  entry.modules = work_of(result.modules);
+  entry.annotations = work_of(result.annotations);
   for (const compare::Implementation& changed : result.implementations) {
     if (entry.implementations.size() == kRows) break;
     entry.implementations.push_back({changed.op, changed.dims, changed.before_types, changed.after_types,

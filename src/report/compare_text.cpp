@@ -34,6 +34,8 @@ class Page {
     parts();
     work({"Kernels, copies and sets, a step", "内核、拷贝与置零（每步）"}, compare_.work);
     work({"Ops, device time a step", "算子设备时间（每步）"}, compare_.ops);
+    work({"Modules, device time a step, forward and backward", "模块设备时间（每步，前向与反向）"}, compare_.modules);
+    work({"Annotations, device time a step", "标注设备时间（每步）"}, compare_.annotations);
     implementations();
     numbers();
     findings();

@@ -32,6 +32,9 @@ class Page {
     efficiency();
     kernels();
     operators();
+    scopes(Label::modules, document_.modules);
+    scopes(Label::annotations, document_.annotations);
+    scopes(Label::frames, document_.frames);
     notes();
     not_measured();
     return std::move(out_);
@@ -71,6 +74,7 @@ class Page {
   void efficiency();
   void kernels();
   void operators();
+  void scopes(Label title, const std::vector<Scope>& rows);
   void notes();
   void not_measured();
 
@@ -261,6 +265,24 @@ void Page::operators() {
     row({name_cell(op.name), markdown_text(op.dtype.value_or(std::string(say(Label::not_measured)))),
          count_text(op.count), duration_text(op.self_cpu_ms), duration_text(op.cpu_ms),
          duration_text(op.self_device_ms), duration_text(op.device_ms)});
+  }
+}
+
+// Times are per complete step; frames of libraries are in the user's frames that called them.
+void Page::scopes(Label title, const std::vector<Scope>& rows) {
+  if (rows.empty()) return;
+  heading(say(title), per_unit(document_, language_));
+  row({"name", "dtype", "calls", "self CPU", "CPU", "self device", "device", "backward device"});
+  line("|---|---|---:|---:|---:|---:|---:|---:|");
+  const std::string unknown(say(Label::not_measured));
+  std::size_t shown = 0;
+  for (const Scope& scope : rows) {
+    if (scope.library) continue;
+    if (shown++ == kTableRows) break;
+    row({name_cell(scope.name), markdown_text(scope.dtype.value_or("-")), fmt::format("{:.6g}", scope.count),
+         duration_text(scope.host_self_ms), duration_text(scope.host_ms), duration_text(scope.device_self_ms),
+         duration_text(scope.device_ms),
+         scope.backward_device_ms ? duration_text(*scope.backward_device_ms) : unknown});
   }
 }
 

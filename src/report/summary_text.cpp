@@ -87,18 +87,6 @@ Column column_of(const TimeParts& parts, const Scale& scale) {
   return column;
 }
 
-std::string per_unit(const Document& document, Language language) {
-  switch (unit_of(document)) {
-    case Unit::step:
-      return std::string(label(Label::per_step, language));
-    case Unit::iteration:
-      return std::string(label(Label::per_iteration, language));
-    case Unit::window:
-      return std::string(label(Label::per_window, language));
-  }
-  return "";
-}
-
 // "16.1 to 19.8 ms": a unit that both share is said once.
 std::string span_text(double low, double high, std::string_view to) {
   std::string left = duration_text(low);
@@ -206,6 +194,18 @@ std::string_view sureness(double confidence, Language language) {
 Unit unit_of(const Document& document) {
   if (document.step_time.source == "whole_window") return Unit::window;
   return document.job.kind == "inference" ? Unit::iteration : Unit::step;
+}
+
+std::string per_unit(const Document& document, Language language) {
+  switch (unit_of(document)) {
+    case Unit::step:
+      return std::string(label(Label::per_step, language));
+    case Unit::iteration:
+      return std::string(label(Label::per_iteration, language));
+    case Unit::window:
+      return std::string(label(Label::per_window, language));
+  }
+  return "";
 }
 
 Label unit_heading(const Document& document) {

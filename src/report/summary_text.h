@@ -57,6 +57,7 @@ std::string bar_of(const TimeParts& parts, std::size_t columns);
 enum class Unit { step, iteration, window };
 Unit unit_of(const Document& document);
 Label unit_heading(const Document& document);
+std::string per_unit(const Document& document, Language language);  // "a step"
 Label time_heading(const Document& document);
 
 }  // namespace accel::report

@@ -5,66 +5,15 @@
 #include <unordered_set>
 
 #include "analysis/analysis.h"
-#include "analysis/call_tree/frame_name.h"
 #include "analysis/event_index.h"
+#include "analysis/python_frame.h"
 #include "analysis/step_segmentation.h"
+#include "analysis/step_times.h"
 
 namespace accel {
 namespace {
 
 constexpr std::uint32_t kNone = 0xffffffffU;
-
-// The complete steps as one set of host times: how much of [.., t) lies in them.
-class StepTimes {
- public:
-  explicit StepTimes(const StepSegmentation& segmentation) {
-    for (const auto& window : segmentation.host_windows()) windows_.push_back(window.time);
-    std::sort(windows_.begin(), windows_.end(),
-              [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
-    std::int64_t end = windows_.empty() ? 0 : windows_.front().start_ns;
-    for (Interval& window : windows_) {
-      window.start_ns = std::max(window.start_ns, end);
-      window.end_ns = std::max(window.end_ns, window.start_ns);
-      end = window.end_ns;
-      before_.push_back(total_);
-      total_ += window.length_ns();
-    }
-  }
-
-  std::int64_t total() const { return total_; }
-  // Successive calls are mostly about the same step.
-  std::int64_t until(std::int64_t time_ns) {
-    if (windows_.empty()) return 0;
-    find(time_ns);
-    const Interval& window = windows_[at_];
-    return before_[at_] + std::clamp<std::int64_t>(time_ns - window.start_ns, 0, window.length_ns());
-  }
-  std::int64_t between(std::int64_t from_ns, std::int64_t to_ns) {
-    const std::int64_t from = until(from_ns);
-    return until(to_ns) - from;
-  }
-  bool holds(std::int64_t time_ns) {
-    if (windows_.empty()) return false;
-    find(time_ns);
-    return time_ns >= windows_[at_].start_ns && time_ns < windows_[at_].end_ns;
-  }
-
- private:
-  // The last window that starts at or before the time, else the first.
-  void find(std::int64_t time_ns) {
-    const bool fits =
-        windows_[at_].start_ns <= time_ns && (at_ + 1 == windows_.size() || time_ns < windows_[at_ + 1].start_ns);
-    if (fits) return;
-    const auto next = std::upper_bound(windows_.begin(), windows_.end(), time_ns,
-                                       [](std::int64_t t, const Interval& window) { return t < window.start_ns; });
-    at_ = next == windows_.begin() ? 0 : static_cast<std::size_t>(next - windows_.begin()) - 1;
-  }
-
-  std::vector<Interval> windows_;
-  std::vector<std::int64_t> before_;
-  std::int64_t total_ = 0;
-  std::size_t at_ = 0;
-};
 
 CallKind kind_of(SliceKind kind) {
   switch (kind) {
@@ -149,7 +98,7 @@ class TreeBuilder {
       const std::string_view text = store_.text(id);
       NameEntry entry{};
       entry.module = kind == SliceKind::frame && is_module_frame(text);
-      entry.library = kind == SliceKind::frame && is_library_frame_name(text);
+      entry.library = kind == SliceKind::frame && is_library_frame(text);
       entry.name = add_name(kind == SliceKind::frame ? frame_without_address(text) : std::string(text));
       entries_.push_back(entry);
     }

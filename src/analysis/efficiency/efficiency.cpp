@@ -387,7 +387,9 @@ class Builder {
 };
 
 Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {
-  results.efficiency = std::make_shared<Efficiency>(Builder(store, results).build());
+  auto efficiency = std::make_shared<Efficiency>(Builder(store, results).build());
+  efficiency->input = find_step_input(store, results);
+  results.efficiency = std::move(efficiency);
   return {};
 }
 
@@ -409,7 +411,12 @@ AnalysisDescriptor describe_efficiency() {
       "Operations and least bytes of every op call from its recorded shapes and types, the kernels' time for it, and "
       "the place of that under the roofline of the device (published dense peaks). How the launches fill the device. "
       "MFU: operations of matrix products, convolutions and attention per undisturbed step over the peak of their "
-      "type; recomputed work counts, causal attention counts half.",
+      "type; recomputed work counts, causal attention counts half. "
+      "Samples and tokens per complete step, of this rank: the input is the first tensor copied to the device in a "
+      "step, or what its first convolution or embedding reads where nothing is copied; further copies of that shape "
+      "count when backward work lies between them (accumulated gradients). Samples: the batch dimension, when a "
+      "convolution reads the input, labels of that length come with it, or attention shows which dimension is the "
+      "batch. Tokens: its elements, when an embedding reads it and attention runs over it. All else is not known.",
       run};
 }
 

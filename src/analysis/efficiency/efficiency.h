@@ -13,6 +13,7 @@
 #include "analysis/efficiency/device_peaks.h"
 #include "analysis/efficiency/occupancy.h"
 #include "analysis/efficiency/op_work.h"
+#include "analysis/efficiency/step_input.h"
 #include "trace/trace_store.h"
 
 namespace accel {
@@ -116,6 +117,7 @@ struct Efficiency {
   // device_events.
   std::vector<SliceId> owner_of_event;
   bool shapes_recorded = false;
+  StepInput input;
 
   const DeviceEfficiency* of_device(std::int64_t device) const;
 };

@@ -129,7 +129,7 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   if (anonymous) report::anonymize_shapes(*store, diagnosis, pseudonyms_);
   const bool page = std::any_of(options_.writers.begin(), options_.writers.end(),
                                 [](const auto* writer) { return writer->id == "html"; });
-  return std::optional<Analysed>({candidate.name, report::build_document(*store, *results, diagnosis, {options_.full}),
+  return std::optional<Analysed>({candidate.name, report::build_document(*store, *results, diagnosis, options_.report),
                                   page ? report::make_views(*store, *results) : report::Views{}});
 }
 

@@ -115,6 +115,13 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--step-annotation", options.analysis.step_annotation,
                  "the user range that marks a step, instead of ProfilerStep#N")
       ->type_name("NAME");
+  app.add_option("--samples-per-step", options.report.samples_per_step,
+                 "samples in a step of one rank, for the throughput [what the recorded shapes say]")
+      ->check(quiet(CLI::Range(1e-9, 1e15)))
+      ->type_name("N");
+  app.add_option("--tokens-per-step", options.report.tokens_per_step, "tokens in a step of one rank, likewise")
+      ->check(quiet(CLI::Range(1e-9, 1e15)))
+      ->type_name("N");
   app.add_option("--what-if", typed->what_if, what_if_help())->type_name("CHANGES")->allow_extra_args(false);
   app.add_option("--health-kernel-share", options.analysis.health_kernel_share,
                  "kernel share of a step that is still healthy [0.85]")
@@ -132,7 +139,7 @@ std::function<int()> declare(CLI::App& app) {
       ->type_name("LANG");
   add_anonymize(app, typed->anonymize);
   add_fail_if(app, typed->fail_if, false);
-  app.add_flag("--full", options.full, "cut no list in the report");
+  app.add_flag("--full", options.report.full, "cut no list in the report");
   app.add_flag("--strict", options.strict, "exit status 4 when something recorded is missing from a trace");
   app.add_flag("--quiet", options.quiet, "print errors only; write the files");
   app.add_flag("--no-color", options.no_colour, "no colours on the terminal (NO_COLOR works too)");

@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 #include "compare/condition.h"
 #include "ingest/importer.h"
+#include "report/build_document.h"
 #include "report/labels.h"
 #include "report/writer.h"
 
@@ -21,7 +22,7 @@ struct AnalyzeOptions {
   report::Language language = report::Language::english;
   std::string anonymize_key;  // file of the pseudonyms; empty: nothing is made anonymous
   std::vector<compare::Condition> fail_if;
-  bool full = false;
+  report::BuildOptions report;
   bool quiet = false;
   bool no_colour = false;
   bool strict = false;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/event_index.h"
-#include "diagnosis/source_location.h"
+#include "analysis/python_frame.h"
 #include "report/anonymize/known_words.h"
 #include "report/anonymize/vocabulary.h"
 

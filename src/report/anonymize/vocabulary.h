@@ -6,7 +6,6 @@
 
 namespace accel::report {
 
-bool is_known_package(std::string_view package);    // "torch", "numpy": the first part of a module's path
 bool is_known_module_class(std::string_view name);  // "Linear": of torch.nn
 bool is_known_optimizer(std::string_view name);     // "AdamW": of torch.optim
 bool is_known_operator(std::string_view name);      // "aten::mm", "AddmmBackward0", "triton_poi_fused_add_0"
@@ -14,6 +13,5 @@ bool is_known_range(std::string_view name);         // "ProfilerStep#4", "enumer
 bool is_stage(std::string_view name);               // "forward": what everybody calls it
 bool is_known_thread(std::string_view name);        // "stream 7", "thread 12 (pt_autograd_0)"
 bool is_known_group(std::string_view name);         // "default_pg", "0"
-bool is_standard_file(std::string_view file);       // "threading.py", "json/decoder.py"
 
 }  // namespace accel::report

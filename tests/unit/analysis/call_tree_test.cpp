@@ -1,6 +1,6 @@
 #include "analysis/call_tree/call_tree.h"
 
-#include "analysis/call_tree/frame_name.h"
+#include "analysis/python_frame.h"
 #include "analysis/step_segmentation.h"
 #include "unit/analysis/small_trace.h"
 
@@ -176,11 +176,11 @@ TEST(CallTree, WithoutACompleteStepItIsEmpty) {
 }
 
 TEST(FrameName, TellsLibrariesFromTheUsersCode) {
-  EXPECT_TRUE(is_library_frame_name("torch/optim/adam.py(903): adam"));
-  EXPECT_TRUE(is_library_frame_name("/opt/venv/lib/python3.12/site-packages/foo/a.py(1): f"));
-  EXPECT_TRUE(is_library_frame_name("<frozen importlib._bootstrap>(1): _find_and_load"));
-  EXPECT_FALSE(is_library_frame_name("train.py(12): main"));
-  EXPECT_FALSE(is_library_frame_name("/home/me/model/torch_utils.py(12): forward"));
+  EXPECT_TRUE(is_library_frame("torch/optim/adam.py(903): adam"));
+  EXPECT_TRUE(is_library_frame("/opt/venv/lib/python3.12/site-packages/foo/a.py(1): f"));
+  EXPECT_TRUE(is_library_frame("<frozen importlib._bootstrap>(1): _find_and_load"));
+  EXPECT_FALSE(is_library_frame("train.py(12): main"));
+  EXPECT_FALSE(is_library_frame("/home/me/model/torch_utils.py(12): forward"));
   EXPECT_EQ(frame_without_address("<built-in method x of T object at 0x7f> "), "<built-in method x of T object> ");
 }
 

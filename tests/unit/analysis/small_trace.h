@@ -26,6 +26,13 @@ class SmallTrace {
                  std::string_view dims = {}) {
     return add_op(SliceKind::op, name, start, dur, thread, dims);
   }
+  // An op with an autograd sequence number; forward_thread above 0 makes it a backward node.
+  SmallTrace& node(std::string_view name, std::int64_t start, std::int64_t dur, std::int64_t sequence,
+                   std::int32_t forward_thread, int thread = kMain) {
+    const OpDetailRow detail{sequence, kNotRecorded, ArgsId(), forward_thread};
+    batch_.add_slice(slice(SliceKind::op, name, start, dur, thread), &detail);
+    return *this;
+  }
   SmallTrace& frame(std::string_view name, std::int64_t start, std::int64_t dur, int thread = kMain) {
     const FrameDetailRow detail{};
     batch_.add_slice(slice(SliceKind::frame, name, start, dur, thread), &detail);

@@ -57,6 +57,25 @@ TEST(Comparison, WorkAndOpsAndTheirRestAddUpToTheWorkingTime) {
   EXPECT_EQ(sum(result.ops.rows) + result.ops.rest_ns, result.busy_delta_ns);
 }
 
+TEST(Comparison, ModulesAndAnnotationsAddUpToTheWorkingTimeWhereBothRunsRecordThem) {
+  RunFigures before = before_run(), after = after_run();
+  before.modules = {{"Net/Linear[0]", 1, 3'000'000}, {"Net/Old", 1, 500'000}};
+  before.annotations = {{"forward", 1, 3'500'000}};
+  after.annotations = {{"forward", 1, 900'000}};
+  Comparison result = compare_runs(before, after);
+  EXPECT_TRUE(result.modules.rows.empty());
+  EXPECT_EQ(result.modules.rest_ns, result.busy_delta_ns);
+  ASSERT_FALSE(result.not_comparable.empty());
+  EXPECT_EQ(sum(result.annotations.rows) + result.annotations.rest_ns, result.busy_delta_ns);
+  after.modules = {{"Net/Linear[0]", 1, 700'000}, {"Net/New", 2, 200'000}};
+  result = compare_runs(before, after);
+  ASSERT_EQ(result.modules.rows.size(), 3U);
+  EXPECT_EQ(result.modules.rows[0].delta_ns(), -2'300'000);
+  EXPECT_EQ(result.modules.rows[1].status, Status::vanished);
+  EXPECT_EQ(result.modules.rows[2].status, Status::appeared);
+  EXPECT_EQ(sum(result.modules.rows) + result.modules.rest_ns, result.busy_delta_ns);
+}
+
 TEST(Comparison, KernelsAppearVanishAndChangeUnderTheSameOpAndShape) {
   const Comparison result = compare_runs(before_run(), after_run());
   const auto status = [&](std::string_view name) {

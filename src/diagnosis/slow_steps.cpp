@@ -1,0 +1,96 @@
+#include "diagnosis/slow_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/host_activity.h"
+#include "analysis/step_segmentation.h"
+#include "diagnosis/facts.h"
+#include "diagnosis/host_work.h"
+#include "diagnosis/source_location.h"
+#include "diagnosis/wording.h"
+
+namespace accel {
+namespace {
+
+std::string cause_words(IdleCause cause) {
+  switch (cause) {
+    case IdleCause::data_loading:
+      return "the device waits for data";
+    case IdleCause::synchronization:
+      return "the host waits for the device";
+    case IdleCause::memory_allocation:
+      return "device memory is allocated or freed";
+    case IdleCause::host_to_device_copy:
+      return "the host is busy with a blocking copy";
+    case IdleCause::communication:
+      return "other ranks are waited for";
+    case IdleCause::garbage_collection:
+      return "Python collects garbage";
+    case IdleCause::profiler_overhead:
+      return "the recorder works";
+    case IdleCause::host_compute:
+    case IdleCause::launch_latency:
+      return "the host does something else";
+    case IdleCause::stream_dependency:
+    case IdleCause::unknown:
+      break;
+  }
+  return "the device is idle for no visible reason";
+}
+
+// The host work of the slow steps alone.
+HostWork work_of(const DiagnosisInput& input, std::span<const std::uint32_t> steps) {
+  StepView view = input.facts.view;
+  view.windows.clear();
+  for (const auto& window : input.results.step_segmentation->windows_of(view.device)) {
+    if (std::binary_search(steps.begin(), steps.end(), window.step)) view.windows.push_back(window.time);
+  }
+  if (view.windows.empty()) return {};
+  double total = 0;
+  for (const Interval& window : view.windows) total += static_cast<double>(window.length_ns());
+  view.measured.window_ns = total / static_cast<double>(view.windows.size());
+  return find_host_work(input.store, view, input.results.host_activity->compilation.time);
+}
+
+}  // namespace
+
+SlowCause cause_of_excess(const DiagnosisInput& input, const Claim& excess, std::span<const std::uint32_t> steps) {
+  SlowCause slow;
+  const double device_ns = excess.compute_ns + excess.copy_ns + excess.communication_ns;
+  if (device_ns > excess.total_ns() / 2) {
+    slow.words = "the device has more to do";
+    slow.device_works = true;
+    slow.ns = device_ns;
+    return slow;
+  }
+  const auto largest = std::max_element(excess.idle_ns.begin(), excess.idle_ns.end());
+  const auto cause = static_cast<IdleCause>(largest - excess.idle_ns.begin());
+  slow.ns = *largest;
+  slow.words = cause_words(cause);
+  const HostWork work = work_of(input, steps);
+  if (work.groups.empty()) return slow;
+  const HostWorkGroup& group = work.groups.front();
+  slow.example = group.example;
+  if (cause != IdleCause::host_compute && cause != IdleCause::launch_latency) return slow;
+  slow.name = input.store.text(group.name);
+  if (slow.name.empty()) {
+    slow.words = "nothing is recorded: host time outside every op";
+    return slow;
+  }
+  slow.location = locate(input.store, group.example);
+  const std::string line =
+      slow.location.line ? fmt::format(" at {}:{}", slow.location.file, *slow.location.line) : std::string();
+  slow.words = fmt::format("the host is in {}{}", short_name(slow.name), group.kind == SliceKind::frame ? "" : line);
+  return slow;
+}
+
+std::string as_calls_of_a_model(std::string command) {
+  constexpr std::string_view kTraining = "train_step";
+  for (std::size_t at = command.find(kTraining); at != std::string::npos; at = command.find(kTraining, at))
+    command.replace(at, kTraining.size(), "run_model");
+  return command;
+}
+
+}  // namespace accel
