@@ -8,6 +8,7 @@
 #include "analysis/analysis.h"
 #include "analysis/audit.h"
 #include "analysis/device_timeline.h"
+#include "analysis/distortion/record_costs.h"
 #include "analysis/event_index.h"
 #include "analysis/step_graph/replay.h"
 #include "analysis/step_graph/undisturbed.h"
@@ -16,74 +17,14 @@
 namespace accel {
 namespace {
 
-// An op that does nothing but call one other op (a view of a view, a detach) has for its own time one record of the
-// recorder's and a dispatch. The lower tenth of those times is this host at its quickest, and the unit of the costs
-// below, which come from the H200 captures with a known truth (docs/design/distortion.md). A few cold ops say nothing.
-// The duration of one view is no unit: most of a record's cost falls outside of its own interval.
-constexpr double kWrappingQuantile = 0.1;
-constexpr double kRecordCost = 1.5;
-// A call into CUDA costs more: several of its inner calls are intercepted, and the device keeps a record too. How much
-// shows in how long launches take: without a recorder one is over in about 4 us.
-constexpr double kCallCost = 4.0;
-constexpr double kPlainLaunchNs = 4'000;
-constexpr double kFrameCost = 0.5;
-constexpr std::size_t kEnoughOps = 20;
-// The truth lies within these shares of the cost for about nine of ten captures with a known truth.
-constexpr double kLowCostShare = 1.3;
-constexpr double kHighCostShare = 0.5;
-// ... and no run of a job is better known than within these shares of its step.
+// Shares of the cost: the truth lies between them for nine of ten captures with a known truth.
+constexpr double kMostCostShare = 1.35;
+constexpr double kLeastCostShare = 0.6;
+// No run of a job is better known than within these shares of its step.
 constexpr double kLowStepShare = 0.9;
 constexpr double kHighStepShare = 1.1;
 // Ranks that talk over the host were up to 11 % slower without the recorder than with it.
 constexpr double kHostCommunicationShare = 1.12;
-
-// Own times of the ops of one thread that wrap exactly one op, which in turn wraps one or none, and so on: nothing else
-// is recorded inside of them.
-void collect_wrapping_times(const TraceStore& store, std::pair<std::uint32_t, std::uint32_t> range,
-                            std::vector<std::int64_t>& times) {
-  const SliceTable& slices = store.slices;
-  constexpr std::uint32_t kOther = SliceId::kNone;  // more than one child, or a child that is no such op
-  const std::uint32_t first = range.first;
-  std::vector<std::uint32_t> children(range.second - first, 0);
-  std::vector<std::uint32_t> child(range.second - first, 0);
-  // Children come after their parents: from the back, every slice knows its children.
-  for (std::uint32_t i = range.second; i-- > first;) {
-    const std::uint32_t parent = slices.parent[i].value;
-    const bool plain = slices.kind[i] == SliceKind::op && slices.flags[i] == 0 && children[i - first] <= 1;
-    if (plain && children[i - first] == 1) times.push_back(slices.dur_ns[i] - slices.dur_ns[child[i - first]]);
-    if (parent == SliceId::kNone) continue;
-    std::uint32_t& count = children[parent - first];
-    count = plain && count == 0 ? 1 : kOther;
-    child[parent - first] = i;
-  }
-}
-
-// The unit of the recorder's costs on this host; nothing when the capture holds too few ops to measure it.
-std::optional<double> measure_unit_ns(const TraceStore& store, const EventIndex& index) {
-  std::vector<std::int64_t> times;
-  for (const ThreadIndex thread : index.launching_threads)
-    collect_wrapping_times(store, store.thread_ranges[thread.value], times);
-  if (times.size() < kEnoughOps) return std::nullopt;
-  const auto at = times.begin() + static_cast<std::ptrdiff_t>(kWrappingQuantile * static_cast<double>(times.size()));
-  std::nth_element(times.begin(), at, times.end());
-  return *at > 0 ? std::optional(static_cast<double>(*at)) : std::nullopt;
-}
-
-// What one call costs more for being recorded, from the median launch.
-double measure_call_cost_ns(const TraceStore& store, const EventIndex& index) {
-  std::vector<std::int64_t> launches;
-  for (const ThreadIndex thread : index.launching_threads) {
-    const auto [first, last] = store.thread_ranges[thread.value];
-    for (std::uint32_t i = first; i < last; ++i) {
-      if (store.is_call(SliceId(i)) && index.class_of(store, i) == NameClass::kernel_launch)
-        launches.push_back(store.slices.dur_ns[i]);
-    }
-  }
-  if (launches.empty()) return 0;
-  const auto middle = launches.begin() + static_cast<std::ptrdiff_t>(launches.size() / 2);
-  std::nth_element(launches.begin(), middle, launches.end());
-  return kCallCost * std::max(0.0, static_cast<double>(*middle) - kPlainLaunchNs);
-}
 
 // Rows of a thread that start in [start, end).
 std::pair<std::uint32_t, std::uint32_t> rows_in(const TraceStore& store, std::pair<std::uint32_t, std::uint32_t> range,
@@ -185,29 +126,41 @@ void leave_unknown(const Inputs& in, const char* why, Distortion& distortion, No
   if (distortion.records_per_step > 0) notes.add(NoteCode::distortion_unknown, 1, {}, why);
 }
 
-void set_costs(const Inputs& in, double unit_ns, Distortion& distortion) {
-  distortion.record_cost_ns = kRecordCost * unit_ns;
-  distortion.call_cost_ns = measure_call_cost_ns(in.store, in.index);
-  distortion.frame_cost_ns = kFrameCost * unit_ns;
+RecordingCost scaled(const RecordingCost& cost, double share) {
+  return {share * cost.record_ns, share * cost.call_ns, share * cost.frame_ns, std::min(1.0, share * cost.slowing)};
 }
 
-void estimate_from_host(const Inputs& in, double unit_ns, Distortion& distortion) {
-  set_costs(in, unit_ns, distortion);
+void set_costs(const RecordingCost& cost, Distortion& distortion) {
+  distortion.record_cost_ns = cost.record_ns;
+  // Calls that cost as much without this recording are no cost of it.
+  distortion.call_cost_ns = distortion.recorded_before ? 0 : cost.call_ns;
+  distortion.most_call_cost_ns = cost.call_ns;
+  distortion.frame_cost_ns = cost.frame_ns;
+  distortion.slowing = cost.slowing;
+}
+
+void estimate_from_host(const Inputs& in, const RecordingCost& cost, Distortion& distortion) {
+  set_costs(cost, distortion);
   const double host = in.segmentation.host_mean_ns;
   const double busy = busy_per_step(in.segmentation, in.timeline);
   const double unchanged = replay(in.graph).step_ns;
   // What the replay of the recorded step misses, the replay without the recording misses likewise.
-  const auto step_without = [&](double share) {
-    const double step = replay(without_recording(in.graph, recording_cost(distortion, share))).step_ns;
+  const auto step_without = [&](const RecordingCost& taken) {
+    const double step = replay(without_recording(in.graph, taken)).step_ns;
     return unchanged > 0 ? step * host / unchanged : host;
   };
   distortion.model =
-      "replay of the step without the host time that each record costs; the cost comes from the small ops and the "
-      "launches of this capture";
-  distortion.undisturbed_step_ns = std::min(in.segmentation.step_mean_ns, std::max(busy, step_without(1)));
+      "replay of the step without the host time that each record costs and makes other work take longer; the cost "
+      "comes from the small ops and the launches of this capture";
+  if (distortion.recorded_before)
+    distortion.model += "; calls cost as much without it, since the process had been recorded before";
+  distortion.undisturbed_step_ns =
+      std::min(in.segmentation.step_mean_ns, std::max(busy, step_without(recording_cost(distortion))));
   distortion.cost_ns_per_step = in.segmentation.step_mean_ns - distortion.undisturbed_step_ns;
-  const double low = std::min(step_without(kLowCostShare), kLowStepShare * distortion.undisturbed_step_ns);
-  double high = std::max(step_without(kHighCostShare), kHighStepShare * distortion.undisturbed_step_ns);
+  const double low =
+      std::min(step_without(most_recording_cost(distortion)), kLowStepShare * distortion.undisturbed_step_ns);
+  double high =
+      std::max(step_without(least_recording_cost(distortion)), kHighStepShare * distortion.undisturbed_step_ns);
   if (!in.index.communicating_threads.empty()) high = std::max(high, kHostCommunicationShare * host);
   set_band(distortion, std::max(0.97 * busy_per_step(in.segmentation, in.timeline, false), low), high);
 }
@@ -224,20 +177,21 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   count_records(store, in.index, segmentation, *distortion);
   distortion->measured_step_ns = segmentation.step_mean_ns;
   distortion->undisturbed_step_ns = segmentation.step_mean_ns;
-  const std::optional<double> unit_ns = measure_unit_ns(store, in.index);
+  const std::optional<RecordingCost> cost = measure_recording_cost(store, in.index);
+  distortion->recorded_before = recorded_before(store, segmentation);
   if (segmentation.paced_by == PacedBy::device) {
     estimate_from_device(segmentation, in.timeline, *distortion);
-    if (unit_ns && !in.coarse_clock) set_costs(in, *unit_ns, *distortion);
+    if (cost && !in.coarse_clock) set_costs(*cost, *distortion);
   } else if (segmentation.paced_by == PacedBy::unknown) {
     leave_unknown(in, "no complete step", *distortion, results.notes);
   } else if (store.device_events.empty()) {
     leave_unknown(in, "the cost of a record was calibrated on captures of device work", *distortion, results.notes);
   } else if (in.coarse_clock) {
     leave_unknown(in, "times are whole microseconds, too coarse for the cost of a record", *distortion, results.notes);
-  } else if (!unit_ns) {
+  } else if (!cost) {
     leave_unknown(in, "the capture holds too few small ops to tell what a record costs", *distortion, results.notes);
   } else {
-    estimate_from_host(in, *unit_ns, *distortion);
+    estimate_from_host(in, *cost, *distortion);
   }
   results.distortion = std::move(distortion);
   return {};
@@ -245,9 +199,19 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 
 }  // namespace
 
-RecordingCost recording_cost(const Distortion& distortion, double share) {
-  return {share * distortion.record_cost_ns.value_or(0), share * distortion.call_cost_ns.value_or(0),
-          share * distortion.frame_cost_ns.value_or(0)};
+RecordingCost recording_cost(const Distortion& distortion) {
+  return {distortion.record_cost_ns.value_or(0), distortion.call_cost_ns.value_or(0),
+          distortion.frame_cost_ns.value_or(0), distortion.slowing.value_or(0)};
+}
+
+RecordingCost least_recording_cost(const Distortion& distortion) {
+  return scaled(recording_cost(distortion), kLeastCostShare);
+}
+
+RecordingCost most_recording_cost(const Distortion& distortion) {
+  RecordingCost cost = recording_cost(distortion);
+  if (distortion.call_cost_ns) cost.call_ns = distortion.most_call_cost_ns;
+  return scaled(cost, kMostCostShare);
 }
 
 AnalysisDescriptor describe_distortion() {
@@ -259,7 +223,8 @@ AnalysisDescriptor describe_distortion() {
       "What the recording cost and how long the step would take without it. Device sets the pace: the device period. "
       "Host: the step graph is replayed without the host time that its records cost, so that what the host then waits "
       "longer for is not won. The cost comes from this capture: of a record, from the own time of ops that only wrap "
-      "another op; of a call, from how long launches take; without enough of those ops, without device work or with a "
+      "another op; of a call, from how long launches take; and everything between records goes slower by a share; "
+      "without enough of those ops, without device work or with a "
       "clock of whole microseconds it is unknown.",
       run};
 }

@@ -16,6 +16,9 @@ struct Distortion {
   std::optional<double> record_cost_ns;  // per op and range; null: could not be estimated
   std::optional<double> call_cost_ns;    // per runtime and driver call, its share of the device's records included
   std::optional<double> frame_cost_ns;   // per Python frame
+  double most_call_cost_ns = 0;          // a call's, if the process had not been recorded before
+  std::optional<double> slowing;         // share of a short stretch of the host that the recording makes
+  bool recorded_before = false;          // CUPTI had been switched on in this process long before the window
   double records_per_step = 0;           // ops and ranges
   double calls_per_step = 0;
   double frames_per_step = 0;
@@ -28,7 +31,10 @@ struct Distortion {
       0;  // the recorder's own rows (Activity Buffer Request, ...), not Command Buffer Full
 };
 
-// Its costs for without_recording(), multiplied by `share`; none where they are not known.
-RecordingCost recording_cost(const Distortion& distortion, double share = 1);
+// Its costs for without_recording(); none where they are not known. The truth lies between the least and the most for
+// nine of ten captures with a known truth.
+RecordingCost recording_cost(const Distortion& distortion);
+RecordingCost least_recording_cost(const Distortion& distortion);
+RecordingCost most_recording_cost(const Distortion& distortion);
 
 }  // namespace accel

@@ -31,7 +31,11 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
   finding.action.detail = fmt::format(
       "Every record costs the host time that the job does not spend otherwise. Idle time that the recording made is "
       "taken "
-      "out of all figures here, with a band; a stop watch around plain steps is better.{}",
+      "out of all figures here, with a band; a stop watch around plain steps is better.{}{}",
+      distortion.recorded_before
+          ? " This process had been recorded before, which stays in the path of every CUDA call until it ends: the "
+            "figures are of this process between recordings, and a fresh one is quicker."
+          : "",
       distortion.frames_per_step > 0 ? " Python frames cost most: without with_stack the picture is truer." : "");
   finding.action.command =
       "import time\n"

@@ -14,6 +14,8 @@ StepGraph without_recording(const StepGraph& graph, const RecordingCost& cost) {
     std::fill(owed.begin(), owed.end(), 0.0);
     for (std::uint32_t i = step.first; i < step.last; ++i) {
       HostNode& node = out.nodes[i];
+      node.work_ns -=
+          static_cast<std::int64_t>(cost.slowing * static_cast<double>(std::min(node.work_ns, kShortStretchNs)));
       double& own = owed[node.lane];
       own += cost.record_ns * node.records + cost.call_ns * node.calls + cost.frame_ns * node.frames;
       const double paid = std::min(own, static_cast<double>(node.work_ns));

@@ -11,10 +11,6 @@
 namespace accel {
 namespace {
 
-// Shares of the recording's cost at the ends of the band: within them lies the truth of about eight of ten captures of
-// docs/design/distortion.md. Wider ones would promise nothing.
-constexpr double kMoreCost = 1.3;
-constexpr double kLessCost = 0.65;
 // No run of a job is better known than this.
 constexpr double kLowShare = 0.93;
 constexpr double kHighShare = 1.08;
@@ -32,8 +28,8 @@ Predictor::Predictor(const TraceStore& store, const AnalysisResults& results)
   const Distortion& distortion = *results.distortion;
   if (!graph.usable()) return;
   likely_ = without_recording(graph, recording_cost(distortion));
-  quick_ = without_recording(graph, recording_cost(distortion, kMoreCost));
-  slow_ = without_recording(graph, recording_cost(distortion, kLessCost));
+  quick_ = without_recording(graph, most_recording_cost(distortion));
+  slow_ = without_recording(graph, least_recording_cost(distortion));
   const double again = replay(likely_).step_ns;
   if (again <= 0) return;
   base_ns_ = distortion.undisturbed_step_ns;

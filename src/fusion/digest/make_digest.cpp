@@ -15,10 +15,6 @@
 namespace accel::fusion {
 namespace {
 
-// Shares of the recording's cost within which it lies for most captures with a known truth (docs/design/distortion.md).
-constexpr double kMoreCost = 1.3;
-constexpr double kLessCost = 0.5;
-
 void describe_process(const TraceStore& store, const AnalysisResults& results, RankDigest& digest) {
   const ProcessInfo& process = store.process;
   digest.source = store.input.path;
@@ -119,10 +115,9 @@ void measure_timing(const AnalysisResults& results, RankDigest& digest) {
   const StepGraph& graph = *results.step_graph;
   if (!graph.usable()) return;
   const double wait = waits / static_cast<double>(steps);
-  const auto host = [&](double share) {
-    return std::max(0.0, host_step_ns(graph, recording_cost(distortion, share)) - wait);
-  };
-  timing.host = {host(1), host(kMoreCost), host(kLessCost)};
+  const auto host = [&](const RecordingCost& cost) { return std::max(0.0, host_step_ns(graph, cost) - wait); };
+  timing.host = {host(recording_cost(distortion)), host(most_recording_cost(distortion)),
+                 host(least_recording_cost(distortion))};
 }
 
 }  // namespace

@@ -153,6 +153,22 @@ TEST(StepGraph, ARecordedWaitHoldsWhereSomethingElseWasOverLater) {
   EXPECT_NEAR(replay(graph).step_ns, 0.82e6, 0.02e6);  // not 0.53: "after" cannot start before "first" ends
 }
 
+TEST(StepGraph, TheRecordingSlowsShortStretchesAndTheBeginningOfLongOnes) {
+  StepGraph graph;
+  graph.lanes.resize(1);
+  for (const std::int64_t work_ns : {50'000, 1'000'000}) {
+    HostNode node;
+    node.work_ns = work_ns;
+    graph.nodes.push_back(node);
+  }
+  graph.steps.push_back({0, 0, 2, 0, 1'050'000});
+  RecordingCost cost;
+  cost.slowing = 0.2;
+  const StepGraph without = without_recording(graph, cost);
+  EXPECT_EQ(without.nodes[0].work_ns, 40'000);
+  EXPECT_EQ(without.nodes[1].work_ns, 980'000);
+}
+
 TEST(StepGraph, ALaunchBlocksWhenTheQueueIsFull) {
   StepGraph graph;
   graph.lanes.resize(1);
