@@ -31,6 +31,15 @@ export async function hostileNames(on, capture) {
       same(await page.locator("img, svg, iframe, script[src]").count(), 0, "elements that the page does not make");
     });
   });
+  await on.test("hostile names stay text where two runs are compared", async () => {
+    const { html } = await on.report("hostile", "compare", hostileFile, capture);
+    return on.open(html, {}, async (page) => {
+      for (const summary of await page.locator("summary:visible").all()) await summary.click();
+      await page.locator("td button.link").first().click();
+      same(await page.locator("img, iframe, script[src], svg[onload]").count(), 0, "elements that the page does not make");
+      holds((await text(page, "main")).includes("onerror=alert(1)"), "the name is shown as it is");
+    });
+  });
   await on.test("the policy stops scripts and styles that are not the page's own", async () => {
     const { html } = await on.analyze(capture);
     const changed = join(on.folder, "changed.html");

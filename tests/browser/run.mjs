@@ -2,6 +2,7 @@
 // system's Chromium, goes through all levels, and closes with "N passed, N failed, N skipped". SHARED holds the captures
 // with a planted fault; tests of them are skipped without it.
 import { join, resolve } from "node:path";
+import { accessible } from "./accessible.mjs";
 import { comparisons } from "./compare.mjs";
 import { firstScreens } from "./first_screen.mjs";
 import { Harness } from "./harness.mjs";
@@ -14,6 +15,7 @@ const on = new Harness(packages, program);
 try {
   await on.launch();
   await reports(on, captures);
+  await accessible(on, captures[0]);
   await comparisons(on, captures[0], captures[1]);
   await severalRanks(on, captures[0]);
   await hostileNames(on, captures[0]);

@@ -1,4 +1,5 @@
-// node screenshots.mjs PACKAGES PROGRAM CAPTURE FOLDER: the pictures of the documentation, from a report of today.
+// node screenshots.mjs PACKAGES PROGRAM CAPTURE AFTER FOLDER [RANKS]: the pictures of the documentation, from reports of
+// today: of CAPTURE, of its comparison with AFTER, and of the job whose traces are the files of the folder RANKS.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -6,7 +7,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [packages, program, capture, folder] = process.argv.slice(2).map((path) => resolve(path));
+const [packages, program] = process.argv.slice(2, 4).map((path) => resolve(path));
+// As given: the page shows these paths.
+const [capture, after, folder, ranks] = process.argv.slice(4);
 const { chromium } = createRequire(join(packages, "package.json"))("playwright-core");
 const work = mkdtempSync(join(tmpdir(), "accel-shots-"));
 mkdirSync(folder, { recursive: true });
@@ -26,5 +29,16 @@ await page.locator(".tracks canvas").focus();
 for (let i = 0; i < 10; ++i) await page.keyboard.press("w");
 await page.waitForTimeout(300);
 await page.screenshot({ path: join(folder, "report-timeline.png") });
+const shot = async (words, name, view, height) => {
+  execFileSync(program, [...words, "-o", join(work, name), "--quiet"]);
+  await page.setViewportSize({ width: 1280, height });
+  await page.goto(pathToFileURL(join(work, name, "report.html")).href);
+  await page.waitForSelector("html[data-ready]");
+  await page.click(`button[data-view=${view}]`);
+  await page.waitForTimeout(300);
+  await page.screenshot({ path: join(folder, `report-${name}.png`) });
+};
+await shot(["compare", capture, after], "compare", "compare", 860);
+if (ranks) await shot(["analyze", ranks], "ranks", "ranks", 900);
 await browser.close();
 rmSync(work, { recursive: true });

@@ -19,8 +19,7 @@ const measureName = (id: string, idle: boolean) => (idle ? `${say("idle")}: ${sa
 
 function shade(element: HTMLElement, share: number | null): void {
   if (share === null) return;
-  element.style.background = `color-mix(in srgb, var(--compute) ${Math.round(4 + 78 * share)}%, var(--card))`;
-  if (share > 0.6) element.style.color = "#fff";
+  element.style.background = `color-mix(in srgb, var(--compute) ${Math.round(4 + 46 * share)}%, var(--card))`;
 }
 
 function heatTable(map: HeatMap): HTMLElement {

@@ -12,11 +12,14 @@ export function raw(page: Page): HTMLElement {
   const report = page.report;
   const section = h("section", { class: "card" }, h("h2", {}, say("raw_title")));
   for (const input of report.inputs) {
+    // A path that starts at the root leads there from everywhere on the machine.
+    const link = input.file.startsWith("/") ? "file://" + input.file.split("/").map(encodeURIComponent).join("/") : null;
+    const path = h("code", { class: "path" }, visible(input.file));
     const again = `accel-profiler analyze ${quoted(input.file)}`;
     section.append(
-      h("p", {}, h("code", { class: "path" }, visible(input.file)), " ", copyButton(input.file, say("copy"), say("copied"))),
+      h("p", {}, link ? h("a", { href: link, title: say("raw_link") }, path) : path, " ", copyButton(input.file, say("copy"), say("copied"))),
       h("p", { class: "quiet" }, `${say("raw_format")} ${visible(input.format)}, ${say("raw_size")} ${bytes(input.bytes)}, ${count(input.events)} ${say("events")}`),
-      h("p", {}, say("raw_open")),
+      ...(input.format === "kineto_json" ? [h("p", {}, say("raw_open"))] : []),
       h("h3", {}, say("raw_again")),
       h("div", { class: "command" }, h("pre", {}, visible(again)), copyButton(again, say("copy"), say("copied"))),
     );
