@@ -240,6 +240,7 @@ std::optional<StepPattern> find_pattern(const StepSegmentation& segmentation, co
   if (slow.size() < 2 || windows.empty()) return std::nullopt;
   StepPattern pattern;
   std::vector<std::int64_t> numbers;
+  numbers.reserve(slow.size());
   for (const SlowStep& step : slow) numbers.push_back(segmentation.steps[step.step].number);
   for (std::size_t k = 1; k < numbers.size(); ++k) pattern.every = std::gcd(pattern.every, numbers[k] - numbers[k - 1]);
   if (pattern.every < 2) return std::nullopt;

@@ -1,6 +1,7 @@
 #include "analysis/scope_tables/launched_work.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -99,9 +100,9 @@ WorkOverTime backward_work(const TraceStore& store, const std::vector<WorkOverTi
       if (store.op_details.forward_thread[detail.value] != lowest) continue;
       // Ops that make no node bear the number of the next one that does: the last of a number is the one that made it.
       const ForwardOp wanted{store.op_details.sequence[detail.value], store.slices.start_ns[node.value]};
-      auto at = std::upper_bound(ops.begin(), ops.end(), wanted);
-      if (at == ops.begin() || (--at)->sequence != wanted.sequence) continue;
-      result.add({at->start_ns, launch->call, launch->ns});
+      const auto after = std::upper_bound(ops.begin(), ops.end(), wanted);
+      if (after == ops.begin() || std::prev(after)->sequence != wanted.sequence) continue;
+      result.add({std::prev(after)->start_ns, launch->call, launch->ns});
     }
   }
   result.finish();
