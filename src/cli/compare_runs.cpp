@@ -37,6 +37,7 @@ Result<std::vector<std::string>> write_reports(const std::vector<const report::W
     contents.push_back(writer->write(document, writer_options));
   }
   std::vector<OutputFile> files;
+  files.reserve(paths.size());
   for (std::size_t i = 0; i < paths.size(); ++i) files.push_back({paths[i], contents[i]});
   if (auto written = write_files(files, interrupted); !written) return written.error();
   return paths;
