@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "fusion/rank_set/load_digest.h"
 #include "ingest/importer.h"
 
 namespace accel::cli {
@@ -15,13 +16,22 @@ namespace {
 namespace fs = std::filesystem;
 
 // How a file is stored, not what it is.
-constexpr std::array<std::string_view, 10> kSuffixes = {
-    ".pt.trace.json", ".trace.json", ".json", ".gz", ".zst", ".zip", ".tar", ".tgz", ".sqlite", ".pftrace"};
+constexpr std::array<std::string_view, 11> kSuffixes = {fusion::kDigestSuffix,
+                                                        ".pt.trace.json",
+                                                        ".trace.json",
+                                                        ".json",
+                                                        ".gz",
+                                                        ".zst",
+                                                        ".zip",
+                                                        ".tar",
+                                                        ".tgz",
+                                                        ".sqlite",
+                                                        ".pftrace"};
 constexpr std::array<std::string_view, 3> kPacked = {".zip", ".tar.gz", ".tgz"};
 
 bool may_be_trace(const std::string& file_name) {
   const auto ends = [&](std::string_view suffix) { return file_name.ends_with(suffix); };
-  if (std::any_of(kPacked.begin(), kPacked.end(), ends)) return true;
+  if (std::any_of(kPacked.begin(), kPacked.end(), ends) || ends(fusion::kDigestSuffix)) return true;
   for (const ImporterDescriptor* importer : importers()) {
     std::string_view list = importer->extensions;
     while (!list.empty()) {

@@ -73,7 +73,7 @@ std::vector<Finding> run_rules(const DiagnosisInput& input) {
   Ledger ledger(input.facts.view);
   for (const bool generic : {false, true}) {
     for (const RuleDescriptor& rule : rules()) {
-      if (rule.generic != generic || !can_run(rule, input.results)) continue;
+      if (rule.run == nullptr || rule.generic != generic || !can_run(rule, input.results)) continue;
       for (Finding& finding : rule.run(input, findings)) {
         const double left = cap(finding, input.facts.view, ledger);
         if (left < 1 - kExplained && finding.prerequisite_of.empty()) continue;

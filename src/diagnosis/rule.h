@@ -101,11 +101,25 @@ struct Threshold {
 };
 
 struct Facts;
+namespace fusion {
+struct Job;
+}
 
 struct DiagnosisInput {
   const TraceStore& store;
   const AnalysisResults& results;
   const Facts& facts;  // what several rules need, computed once: diagnosis/facts.h
+};
+
+// What the rules about many ranks conclude from: the fused job and a mean step of it.
+struct JobInput {
+  const fusion::Job& job;
+  double step_ns = 0;  // undisturbed
+  double step_low_ns = 0;
+  double step_high_ns = 0;
+  double trust = 1;  // goes into the confidence of every finding
+
+  double share(double ns) const { return step_ns > 0 ? ns / step_ns : 0; }
 };
 
 // A rule fires on cost, not on presence. Shares of the undisturbed step.
@@ -132,7 +146,10 @@ struct RuleDescriptor {
   std::vector<std::string_view> needs;  // analyses
   bool generic = false;                 // runs after the specific rules and takes only what they leave
   // `earlier` holds the findings of the rules that ran before (specific ones first).
-  std::vector<Finding> (*run)(const DiagnosisInput& input, std::span<const Finding> earlier);
+  // Null for a rule about many ranks.
+  std::vector<Finding> (*run)(const DiagnosisInput& input, std::span<const Finding> earlier) = nullptr;
+  // Of the fused ranks of a job; null for a rule about one rank.
+  std::vector<Finding> (*run_job)(const JobInput& input, std::span<const Finding> earlier) = nullptr;
 };
 
 const std::vector<RuleDescriptor>& rules();

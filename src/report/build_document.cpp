@@ -110,45 +110,13 @@ Gain gain_entry(const accel::Gain& gain, const Number& undisturbed_ms) {
 }
 
 void build_findings(Build& build) {
-  const Number undisturbed_ms = build.document.step_time.undisturbed_ms;
-  for (const accel::Finding& finding : build.diagnosis.findings) {
-    Finding entry;
-    entry.id = valid_utf8(finding.id);
-    entry.rule = std::string_view(finding.rule);
-    entry.title = valid_utf8(finding.title);
-    entry.severity = severity_word(finding.severity);
-    entry.confidence = number_or(finding.confidence, 0);
-    entry.cost_ms_per_step = number(finding.cost_ms_per_step);
-    entry.share_of_step = number(finding.share_of_step);
-    for (const accel::Evidence& evidence : finding.evidence) entry.evidence.push_back(evidence_entry(evidence));
-    for (const accel::Location& location : finding.where) entry.where.push_back(location_entry(location));
-    const accel::Action& action = finding.action;
-    entry.action = {valid_utf8(action.title), valid_utf8(action.detail), valid_utf8(action.command),
-                    valid_utf8(action.side_effects), valid_utf8(action.not_when)};
-    entry.gain = gain_entry(finding.gain, undisturbed_ms);
-    build.document.findings.push_back(std::move(entry));
-  }
-  for (const accel::PlanStep& step : build.diagnosis.plan) {
-    Number cumulative = number(step.cumulative_speedup);
-    if (cumulative) cumulative = std::round(*cumulative * 1e3) / 1e3;
-    build.document.plan.push_back({step.order, valid_utf8(step.finding_id), std::string_view(step.rule),
-                                   valid_utf8(step.title), number(step.expected_step_ms),
-                                   number(step.expected_step_low_ms), number(step.expected_step_high_ms), cumulative});
-  }
+  add_findings(build.document, build.diagnosis);
   build.reasons["findings[].where[].file"] = "the input does not say where in the source; record with with_stack=True";
   build.reasons["findings[].where[].line"] = build.reasons["findings[].where[].file"];
   build.reasons["findings[].where"] = "the input does not state it";
   build.reasons["findings[].gain"] = "no estimate is possible from this capture";
   build.reasons["findings[].gain.memory_bytes"] = "the action is not about memory";
   build.reasons["plan"] = "no estimate is possible from this capture";
-}
-
-void add_note(Document& document, const accel::Note& note) {
-  const NoteDescriptor& descriptor = describe(note.code);
-  std::string message(descriptor.message);
-  if (!note.detail.empty()) message += " (" + valid_utf8(note.detail) + ")";
-  document.notes.push_back({descriptor.id, to_string(descriptor.severity), note.count, valid_utf8(note.where),
-                            std::move(message), std::string(descriptor.remedy)});
 }
 
 void build_notes(Build& build) {
@@ -188,6 +156,42 @@ void name_empty_lists(Document& document) {
 }
 
 }  // namespace
+
+void add_findings(Document& document, const Diagnosis& diagnosis) {
+  const Number undisturbed_ms = document.step_time.undisturbed_ms;
+  for (const accel::Finding& finding : diagnosis.findings) {
+    Finding entry;
+    entry.id = valid_utf8(finding.id);
+    entry.rule = std::string_view(finding.rule);
+    entry.title = valid_utf8(finding.title);
+    entry.severity = severity_word(finding.severity);
+    entry.confidence = number_or(finding.confidence, 0);
+    entry.cost_ms_per_step = number(finding.cost_ms_per_step);
+    entry.share_of_step = number(finding.share_of_step);
+    for (const accel::Evidence& evidence : finding.evidence) entry.evidence.push_back(evidence_entry(evidence));
+    for (const accel::Location& location : finding.where) entry.where.push_back(location_entry(location));
+    const accel::Action& action = finding.action;
+    entry.action = {valid_utf8(action.title), valid_utf8(action.detail), valid_utf8(action.command),
+                    valid_utf8(action.side_effects), valid_utf8(action.not_when)};
+    entry.gain = gain_entry(finding.gain, undisturbed_ms);
+    document.findings.push_back(std::move(entry));
+  }
+  for (const accel::PlanStep& step : diagnosis.plan) {
+    Number cumulative = number(step.cumulative_speedup);
+    if (cumulative) cumulative = std::round(*cumulative * 1e3) / 1e3;
+    document.plan.push_back({step.order, valid_utf8(step.finding_id), std::string_view(step.rule),
+                             valid_utf8(step.title), number(step.expected_step_ms), number(step.expected_step_low_ms),
+                             number(step.expected_step_high_ms), cumulative});
+  }
+}
+
+void add_note(Document& document, const accel::Note& note) {
+  const NoteDescriptor& descriptor = describe(note.code);
+  std::string message(descriptor.message);
+  if (!note.detail.empty()) message += " (" + valid_utf8(note.detail) + ")";
+  document.notes.push_back({descriptor.id, to_string(descriptor.severity), note.count, valid_utf8(note.where),
+                            std::move(message), std::string(descriptor.remedy)});
+}
 
 Location location_entry(const accel::Location& location) {
   return {valid_utf8(location.kind),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/time_breakdown.h"
 #include "report/build_document.h"
 #include "report/plain_text.h"
 
@@ -65,6 +66,15 @@ void build_scopes(Build& build);
 
 // The element types in recorded lists of input types; null where there are none.
 Text joined_types(const Build& build, std::span<const StringId> lists);
+
+// Parts that a report of one rank and one of a job have in common.
+void fill_spread(StepTime& step_time, std::vector<std::int64_t> durations);
+// Sums over `divisor` windows to the mean window, in ns, with parts that add up.
+TimeParts parts_entry(const accel::TimeParts& sums, std::int64_t divisor);
+// Adds the mean window of one device, in picoseconds, so that devices with different numbers of windows weigh the same.
+void add_mean(accel::TimeParts& sum, const accel::TimeParts& parts, std::int64_t count);
+void add_findings(Document& document, const Diagnosis& diagnosis);
+void add_note(Document& document, const accel::Note& note);
 
 Location location_entry(const accel::Location& location);
 void build_efficiency(Build& build);

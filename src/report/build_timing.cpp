@@ -26,6 +26,25 @@ double percentile(const std::vector<std::int64_t>& sorted, double fraction) {
   return static_cast<double>(sorted[below]) + part * static_cast<double>(sorted[above] - sorted[below]);
 }
 
+// Steps that stand out, and where the pace changed.
+void build_history(Build& build) {
+  StepTime& step_time = build.document.step_time;
+  build.reasons["step_time.outliers_every"] = "no two outliers, or at no one distance";
+  build.reasons["step_time.drift_us_per_step"] = "no drift found, or fewer than 10 complete steps";
+  if (!build.results.step_history || !build.results.step_segmentation) return;
+  const StepHistory& history = *build.results.step_history;
+  const std::vector<accel::Step>& steps = build.results.step_segmentation->steps;
+  for (const SlowStep& slow : history.slow)
+    step_time.outliers.push_back({steps[slow.step].number, ms_of(slow.duration_ns), ms_of(slow.usual_ns)});
+  for (const accel::PaceChange& change : history.changes)
+    step_time.change_points.push_back({steps[change.step].number, ms_of(change.before_ns), ms_of(change.after_ns)});
+  build.cap(step_time.outliers, kSteps, "step_time.outliers");
+  if (history.pattern) step_time.outliers_every = history.pattern->every;
+  if (history.drift) step_time.drift_us_per_step = number(history.drift->ns_per_step / 1e3);
+}
+
+}  // namespace
+
 void fill_spread(StepTime& step_time, std::vector<std::int64_t> durations) {
   step_time.count = durations.size();
   if (durations.empty()) return;
@@ -43,7 +62,6 @@ void fill_spread(StepTime& step_time, std::vector<std::int64_t> durations) {
   step_time.cv = number(std::sqrt(squares / static_cast<double>(durations.size() - 1)) / mean);
 }
 
-// Sums over `divisor` windows to the mean window, in ns, with parts that add up.
 TimeParts parts_entry(const accel::TimeParts& sums, std::int64_t divisor) {
   const std::int64_t window = rounded_quotient(sums.window_ns, divisor);
   const std::array<std::int64_t, 4> parts = {sums.compute_ns, sums.memory_exposed_ns, sums.communication_exposed_ns,
@@ -63,7 +81,6 @@ TimeParts parts_entry(const accel::TimeParts& sums, std::int64_t divisor) {
   return entry;
 }
 
-// Adds the mean window of one device, in picoseconds, so that devices with different numbers of windows weigh the same.
 void add_mean(accel::TimeParts& sum, const accel::TimeParts& parts, std::int64_t count) {
   const auto add = [count](std::int64_t& total, std::int64_t ns) { total += rounded_quotient(ns * 1000, count); };
   add(sum.window_ns, parts.window_ns);
@@ -74,25 +91,6 @@ void add_mean(accel::TimeParts& sum, const accel::TimeParts& parts, std::int64_t
   add(sum.idle_ns, parts.idle_ns);
   for (std::size_t i = 0; i < kIdleCauseCount; ++i) add(sum.idle_causes[i], parts.idle_causes[i]);
 }
-
-// Steps that stand out, and where the pace changed.
-void build_history(Build& build) {
-  StepTime& step_time = build.document.step_time;
-  build.reasons["step_time.outliers_every"] = "no two outliers, or at no one distance";
-  build.reasons["step_time.drift_us_per_step"] = "no drift found, or fewer than 10 complete steps";
-  if (!build.results.step_history || !build.results.step_segmentation) return;
-  const StepHistory& history = *build.results.step_history;
-  const std::vector<accel::Step>& steps = build.results.step_segmentation->steps;
-  for (const SlowStep& slow : history.slow)
-    step_time.outliers.push_back({steps[slow.step].number, ms_of(slow.duration_ns), ms_of(slow.usual_ns)});
-  for (const accel::PaceChange& change : history.changes)
-    step_time.change_points.push_back({steps[change.step].number, ms_of(change.before_ns), ms_of(change.after_ns)});
-  build.cap(step_time.outliers, kSteps, "step_time.outliers");
-  if (history.pattern) step_time.outliers_every = history.pattern->every;
-  if (history.drift) step_time.drift_us_per_step = number(history.drift->ns_per_step / 1e3);
-}
-
-}  // namespace
 
 void build_steps(Build& build) {
   if (!build.results.step_segmentation) return;

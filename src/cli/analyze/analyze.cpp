@@ -19,7 +19,10 @@
 #include "cli/fail_if.h"
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
+#include "cli/job_report.h"
 #include "diagnosis/diagnosis.h"
+#include "fusion/digest/make_digest.h"
+#include "fusion/rank_set/load_digest.h"
 #include "report/anonymize/anonymize.h"
 #include "report/build_document.h"
 #include "report/html/views.h"
@@ -82,6 +85,8 @@ class Run {
 
   // One file: read, analyse, keep or write. An error in the result ends the run; a file that cannot be read does not.
   Result<void> take(const Candidate& candidate);
+  Result<void> take_digest(const Candidate& candidate);
+  Result<void> finish_several(const std::optional<fusion::Job>& job);
   Result<std::optional<Analysed>> analyse(const Candidate& candidate);
   void not_read(const Candidate& candidate, const Error& error);
   Result<void> finish();
@@ -98,11 +103,12 @@ class Run {
   }
 
   const AnalyzeOptions& options_;
-  report::Pseudonyms pseudonyms_;      // when reports are made anonymous
-  bool several_ = false;               // files to try; how many are traces shows only by reading them
-  std::optional<Analysed> first_;      // waits until it is known whether it is the only one
-  std::vector<OverviewRow> overview_;  // of those written when there are several
-  std::vector<std::string> skipped_;   // files of folders that are no traces
+  report::Pseudonyms pseudonyms_;            // when reports are made anonymous
+  bool several_ = false;                     // files to try; how many are traces shows only by reading them
+  std::optional<Analysed> first_;            // waits until it is known whether it is the only one
+  std::vector<OverviewRow> overview_;        // of those written when there are several
+  std::vector<fusion::RankDigest> digests_;  // of all of them then: ranks of one job are compared at the end
+  std::vector<std::string> skipped_;         // files of folders that are no traces
   std::string last_reason_;
   FlightDumps flight_dumps_;
   bool lost_data_ = false;
@@ -125,6 +131,7 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   const auto results = run_analyses(*store, analysis);
   if (!results) return results.error();
   if (interrupted()) return Error{ErrorCode::cancelled, "interrupted", ""};
+  if (several_) digests_.push_back(fusion::make_digest(*store, *results));
   Diagnosis diagnosis = diagnose(*store, *results, analysis);
   if (anonymous) report::anonymize_shapes(*store, diagnosis, pseudonyms_);
   const bool page = std::any_of(options_.writers.begin(), options_.writers.end(),
@@ -145,7 +152,22 @@ void Run::not_read(const Candidate& candidate, const Error& error) {
   status_ = kUnreadable;
 }
 
+// A rank that was reduced to its digest has no report of its own.
+Result<void> Run::take_digest(const Candidate& candidate) {
+  auto digest = fusion::load_digest(candidate.path, options_.import, options_.analysis);
+  if (!digest) {
+    not_read(candidate, digest.error());
+  } else if (!several_) {
+    return Error{ErrorCode::invalid_argument, "a digest alone has no report: give those of the other ranks too",
+                 candidate.path};
+  } else {
+    digests_.push_back(std::move(*digest));
+  }
+  return {};
+}
+
 Result<void> Run::take(const Candidate& candidate) {
+  if (candidate.path != "-" && fusion::is_digest_file(candidate.path)) return take_digest(candidate);
   auto analysed = analyse(candidate);
   if (!analysed) {
     if (analysed.error().code == ErrorCode::cancelled) return analysed.error();
@@ -223,13 +245,14 @@ Result<void> Run::finish() {
     print_warning(fmt::format("{} in the folder left out: no trace ({}{})", count_of(skipped_.size(), "file"),
                               skipped_.front(), skipped_.size() > 1 ? ", ..." : ""));
   }
-  if (!overview_.empty()) {
-    if (prints()) {
-      const std::string text = overview_text(overview_, base_folder().string(), terminal_columns());
-      std::fwrite(text.data(), 1, text.size(), stdout);
-    }
-    return {};
+  std::optional<fusion::Job> job;
+  if (digests_.size() > 1) job = fusion::fuse(std::move(digests_));
+  if (job && !worth_a_report(*job)) job.reset();
+  if (job && first_) {
+    const Analysed first = std::move(*std::exchange(first_, std::nullopt));
+    if (auto written = write_to_own_folder(first); !written) return written;
   }
+  if (job || !overview_.empty()) return finish_several(job);
   if (!first_) {
     if (status_ != kDone || !flight_dumps_.empty()) return {};  // said already, or to be said of the dumps
     if (options_.import.rank && skipped_.empty()) {
@@ -257,6 +280,21 @@ Result<void> Run::finish() {
     const std::string text = writer->write(first_->document, writer_options);
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
+  return {};
+}
+
+// The table of the single traces, then the report of the job that they are the ranks of.
+Result<void> Run::finish_several(const std::optional<fusion::Job>& job) {
+  if (prints() && !overview_.empty()) {
+    const std::string text =
+        overview_text(overview_, base_folder().string(), terminal_columns(), job ? job->set.ranks.size() : 0);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  if (!job) return {};
+  const auto document = report_job(
+      *job, {base_folder(), options_.writers, options_.language, options_.full, !prints(), options_.no_colour});
+  if (!document) return document.error();
+  lost_data_ = lost_data_ || lost_data(*document);
   return {};
 }
 

@@ -43,7 +43,8 @@ OverviewRow overview_row(const std::string& name, const report::Document& docume
   return row;
 }
 
-std::string overview_text(const std::vector<OverviewRow>& rows, const std::string& folder, std::size_t columns) {
+std::string overview_text(const std::vector<OverviewRow>& rows, const std::string& folder, std::size_t columns,
+                          std::size_t fused) {
   std::vector<Cells> table = {{"trace", "rank", "step", "as recorded", "limited by", "findings, with their cost"}};
   for (const OverviewRow& row : rows) table.push_back(cells_of(row));
   std::array<std::size_t, 5> widths{};
@@ -64,6 +65,13 @@ std::string overview_text(const std::vector<OverviewRow>& rows, const std::strin
     const bool fits = report::display_width(cells.back()) <= room;
     text += fits ? cells.back() : cells.back().substr(0, cells.back().rfind(", ", room)) + ", ...";
     text += '\n';
+  }
+  if (fused > 0) {
+    text += fmt::format(
+        "\nEach trace by itself; \"step\" is the step without the profiler. Reports: {}/NAME/\nThe {} ranks "
+        "together:\n\n",
+        report::visible_text(folder), fused);
+    return text;
   }
   text += fmt::format(
       "\nEach of the {} traces was analysed on its own: their clocks are not aligned, and waiting for\n"

@@ -19,6 +19,8 @@ struct OverviewRow {
 };
 
 OverviewRow overview_row(const std::string& name, const report::Document& document, report::Language language);
-std::string overview_text(const std::vector<OverviewRow>& rows, const std::string& folder, std::size_t columns);
+// `fused`: how many of them the report of a job below compares; 0: none.
+std::string overview_text(const std::vector<OverviewRow>& rows, const std::string& folder, std::size_t columns,
+                          std::size_t fused = 0);
 
 }  // namespace accel::cli

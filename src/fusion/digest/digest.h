@@ -148,6 +148,8 @@ struct DigestNote {
 
 struct RankDigest {
   std::string source;  // file that it was made from
+  std::string source_format;
+  std::uint64_t source_bytes = 0;  // of the file as stored
   std::uint64_t source_text_bytes = 0;
   std::uint64_t source_events = 0;
   std::optional<std::int64_t> rank;

@@ -151,6 +151,8 @@ void fields_of(Visit& v, auto& x, const RankDigest*) {
   v.time(x.time_range.start_ns);  // first: the times after it are written as differences
   v.time(x.time_range.end_ns);
   v.text(x.source);
+  v.text(x.source_format);
+  v.number(x.source_bytes);
   v.number(x.source_text_bytes);
   v.number(x.source_events);
   v.optional(x.rank);

@@ -18,6 +18,8 @@ namespace {
 void describe_process(const TraceStore& store, const AnalysisResults& results, RankDigest& digest) {
   const ProcessInfo& process = store.process;
   digest.source = store.input.path;
+  digest.source_format = store.input.format;
+  digest.source_bytes = store.input.bytes;
   digest.source_text_bytes = store.input.text_bytes;
   digest.source_events = store.input.events;
   digest.rank = process.rank;

@@ -1,0 +1,188 @@
+// accel-profiler fuse: the ranks of a job onto one time axis; --dry-run says what could be fused.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/find_traces.h"
+#include "cli/interrupt.h"
+#include "cli/job_report.h"
+#include "fusion/rank_set/load_digest.h"
+#include "report/plain_text.h"
+
+namespace accel::cli {
+namespace {
+
+constexpr const char* kDefaultFolder = "accel-report";
+constexpr std::size_t kListed = 16;
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string output = kDefaultFolder;
+  bool dry_run = false;
+  std::string language = "en";
+  bool full = false;
+  bool quiet = false;
+  bool no_colour = false;
+  ImportOptions import;
+  AnalysisOptions analysis;
+};
+
+std::string list_of(const std::vector<std::int64_t>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ranks.size(), kListed); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  return ranks.size() > kListed ? fmt::format("{}, ... ({} in all)", text, ranks.size()) : text;
+}
+
+// Everything that keeps the ranks from being compared, or the comparison from being whole.
+std::vector<std::string> obstacles(const fusion::Job& job) {
+  std::vector<std::string> out;
+  const fusion::RankSet& set = job.set;
+  if (set.ranks.size() < 2) out.emplace_back("fewer than two ranks of one job");
+  if (!set.missing.empty()) out.push_back(fmt::format("no file of rank {}", list_of(set.missing)));
+  for (const fusion::LeftOut& file : set.left_out)
+    out.push_back(fmt::format("{} left out: {}", report::visible_text(file.source), file.reason));
+  if (!set.apart.empty()) out.push_back(fmt::format("no step in common with the others: rank {}", list_of(set.apart)));
+  for (const fusion::Divergence& one : job.matching.divergences) {
+    out.push_back(fmt::format("step {}, operation {}: rank {} issued {}, the others {}{}", one.step, one.index,
+                              list_of(one.ranks), report::visible_text(one.they_issue),
+                              report::visible_text(one.others_issue),
+                              one.records_lost ? " (its recording lost records)" : ""));
+  }
+  for (const fusion::HostClock& clock : job.clocks.hosts)
+    if (!clock.aligned)
+      out.push_back(fmt::format("clock of {} not aligned: {}", report::visible_text(clock.host), clock.method));
+  if (job.clocks.causality_violated > 0) {
+    out.push_back(fmt::format("{} of {} collectives end before their last rank arrives, by up to {:.1f} us",
+                              job.clocks.causality_violated, job.clocks.causality_checked,
+                              job.clocks.causality_worst_ns / 1e3));
+  }
+  return out;
+}
+
+void print_outcome(const fusion::Job& job) {
+  std::vector<std::int64_t> present;
+  for (std::size_t row = 0; row < job.set.ranks.size(); ++row) present.push_back(job.set.rank_of(row));
+  fmt::print("Ranks       {} found: {}", present.size(), list_of(present));
+  if (job.set.world_size > 0) fmt::print("; the job has {}", job.set.world_size);
+  fmt::print("\nSteps       {} on two ranks or more\n", job.set.step_numbers.size());
+  for (const fusion::MatchedGroup& group : job.matching.groups) {
+    fmt::print("Group       {}: {} of {} ranks here, {} collectives matched by {}, {} events without a partner{}\n",
+               group.name.empty() ? "of all ranks" : report::visible_text(group.name), group.present.size(),
+               group.ranks.empty() ? std::string("unknown") : std::to_string(group.ranks.size()), group.matched,
+               to_string(group.method), group.unmatched,
+               group.why.empty() ? std::string() : " (not by number: " + group.why + ")");
+  }
+  double largest = 0;
+  std::string host;
+  for (const fusion::HostClock& clock : job.clocks.hosts) {
+    if (!clock.aligned || std::abs(clock.offset_ns()) <= largest) continue;
+    largest = std::abs(clock.offset_ns());
+    host = clock.host;
+  }
+  fmt::print(
+      "Clocks      largest offset corrected: {:.1f} us{}; error at most {:.1f} us; {} of {} collectives checked for "
+      "ends before the last arrival, {} beyond the error\n",
+      largest / 1e3, host.empty() ? "" : " (" + report::visible_text(host) + ")", job.clocks.worst_residual_ns() / 1e3,
+      job.clocks.causality_checked, job.matching.collectives.size(), job.clocks.causality_violated);
+  const std::vector<std::string> blocks = obstacles(job);
+  if (blocks.empty()) fmt::print("Fusion      nothing stands in its way\n");
+  for (const std::string& block : blocks) fmt::print("In the way  {}\n", block);
+}
+
+int run(const Options& options) {
+  const auto candidates = find_traces(options.paths);
+  if (!candidates) {
+    print_error(candidates.error());
+    return kUnreadable;
+  }
+  std::vector<fusion::RankDigest> digests;
+  int status = kDone;
+  for (const Candidate& candidate : *candidates) {
+    ConsoleProgress progress(options.quiet, candidate.path);
+    ImportOptions import = options.import;
+    AnalysisOptions analysis = options.analysis;
+    import.progress = analysis.progress = &progress;
+    // One after the other: a trace is gone from memory when its digest is made.
+    auto digest = fusion::load_digest(candidate.path, import, analysis);
+    if (digest) {
+      digests.push_back(std::move(*digest));
+      continue;
+    }
+    if (digest.error().code == ErrorCode::cancelled) die_of_interrupt();
+    if (!candidate.asked_for && digest.error().code == ErrorCode::not_a_trace) continue;
+    print_error(Error{digest.error().code, digest.error().message, candidate.path});
+    status = kUnreadable;
+  }
+  const fusion::Job job = fusion::fuse(std::move(digests));
+  if (options.dry_run) {
+    print_outcome(job);
+    return finish_output(status != kDone ? status : worth_a_report(job) ? kDone : kUnreadable);
+  }
+  if (!worth_a_report(job)) {
+    print_error(Error{ErrorCode::not_found, "fewer than two ranks of one job were found; --dry-run says what was",
+                      options.paths.front()});
+    return kUnreadable;
+  }
+  JobReportOptions report{options.output,
+                          {},
+                          report::parse_language(options.language).value_or(report::Language::english),
+                          options.full,
+                          options.quiet,
+                          options.no_colour};
+  for (const report::WriterDescriptor& writer : report::writers())
+    if (report::is_available(writer)) report.writers.push_back(&writer);
+  if (const auto written = report_job(job, report); !written) {
+    print_error(written.error());
+    return kUnreadable;
+  }
+  return finish_output(status);
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("PATH", options->paths, "traces or digests of the ranks, or folders of them")
+      ->required()
+      ->type_name("");
+  app.add_flag(
+      "--dry-run", options->dry_run,
+      "only say which ranks were found and are missing, what offsets were corrected, how many collectives match");
+  app.add_option("-o,--output", options->output, fmt::format("folder for the report [{}]", kDefaultFolder))
+      ->type_name("DIR");
+  app.add_option("--step-annotation", options->analysis.step_annotation,
+                 "the user range that marks a step, instead of ProfilerStep#N")
+      ->type_name("NAME");
+  app.add_option("--threads", options->import.threads, "threads to use [one per core]")
+      ->check(CLI::Range(0U, 1024U).description(""))
+      ->type_name("N");
+  app.add_option("--lang", options->language, "language of the readable reports: en or zh [en]")
+      ->check(CLI::IsMember({"en", "zh"}).description(""))
+      ->type_name("LANG");
+  app.add_flag("--full", options->full, "cut no list in the report");
+  app.add_flag("--quiet", options->quiet, "print errors only; write the files");
+  app.add_flag("--no-color", options->no_colour, "no colours on the terminal (NO_COLOR works too)");
+  return [options] {
+    install_interrupt_handlers();
+    options->analysis.threads = options->import.threads;
+    return run(*options);
+  };
+}
+
+}  // namespace
+
+extern const CommandDescriptor fuse_command;
+const CommandDescriptor fuse_command = {
+    "fuse",
+    "put the ranks of a job onto one time axis and find who holds it up",
+    "把作业的各个 rank 对齐到同一时间轴，找出拖慢作业的进程",
+    "  accel-profiler fuse traces/\n"
+    "  accel-profiler fuse traces/ --dry-run\n"
+    "  accel-profiler fuse digests/*.accdigest -o job\n",
+    declare,
+};
+
+}  // namespace accel::cli

@@ -1,0 +1,19 @@
+// What the two rules about late ranks share: the sentence, the evidence and the cause in words. Pure.
+#pragma once
+
+#include <string>
+
+#include "diagnosis/job_parts.h"
+
+namespace accel {
+
+// Which of the two rules a straggler belongs to: more device work than the peers is an imbalance of the work.
+bool is_imbalance(const fusion::Straggler& straggler);
+
+// "a stretch of 20.0 ms outside of every op, before Optimizer.zero_grad", "40 more kernels nvjet... on [[4096, ...]]".
+std::string cause_text(const fusion::LateCause& cause);
+
+// Title, evidence and places: "All-reduce held up by rank 1: ... 18.7 ms later than its peers in every step".
+Finding late_rank_finding(const JobInput& input, const fusion::Straggler& straggler, std::string_view rule);
+
+}  // namespace accel
