@@ -10,7 +10,7 @@ namespace {
 std::vector<Finding> run(const JobInput& input, std::span<const Finding>) {
   std::vector<Finding> findings;
   for (const fusion::Straggler& straggler : input.job.stragglers.stragglers) {
-    if (!is_imbalance(straggler) || input.share(straggler.undisturbed_cost.expected_ns) < kWarningShare) continue;
+    if (!is_imbalance(straggler) || input.share(straggler.undisturbed_cost.expected_ns) < kLateRankShare) continue;
     Finding finding = late_rank_finding(input, straggler, "collective_imbalance");
     const fusion::LateCause& cause = straggler.causes.front();
     finding.action.title =
@@ -49,7 +49,7 @@ RuleDescriptor collective_imbalance_rule() {
   rule.when_wrong = "When the ranks take turns with the extra work over more steps than were recorded.";
   rule.when_wrong_zh = "当额外工作在更长的步数范围内由各进程轮流承担时。";
   rule.thresholds = {
-      {"finding", kWarningShare, "share of the undisturbed step", "ranks differ by less than that in any job"},
+      {"finding", kLateRankShare, "share of the undisturbed step", "ranks differ by less than that in any job"},
       {"more work", 0.01, "share of a step", "kernels of one name and shape count as more work from this excess on"}};
   rule.needs = {"step_segmentation", "device_timeline"};
   rule.run_job = run;

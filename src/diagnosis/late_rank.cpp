@@ -12,7 +12,6 @@ namespace accel {
 namespace {
 
 using fusion::LateCause;
-using fusion::LatePattern;
 using fusion::LateSide;
 using fusion::Straggler;
 

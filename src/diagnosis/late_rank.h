@@ -7,6 +7,9 @@
 
 namespace accel {
 
+// Ranks differ by less than this share of a step in any job.
+inline constexpr double kLateRankShare = 0.03;
+
 // Which of the two rules a straggler belongs to: more device work than the peers is an imbalance of the work.
 bool is_imbalance(const fusion::Straggler& straggler);
 

@@ -65,7 +65,7 @@ Action action_for(const JobInput& input, const Straggler& straggler) {
 std::vector<Finding> run(const JobInput& input, std::span<const Finding>) {
   std::vector<Finding> findings;
   for (const Straggler& straggler : input.job.stragglers.stragglers) {
-    if (is_imbalance(straggler) || input.share(straggler.undisturbed_cost.expected_ns) < kWarningShare) continue;
+    if (is_imbalance(straggler) || input.share(straggler.undisturbed_cost.expected_ns) < kLateRankShare) continue;
     Finding finding = late_rank_finding(input, straggler, "straggler_rank");
     finding.action = action_for(input, straggler);
     findings.push_back(std::move(finding));
@@ -105,7 +105,7 @@ RuleDescriptor straggler_rank_rule() {
       "its cost is not known.";
   rule.when_wrong_zh = "当缺失文件的进程其实更晚，或者是采集本身造成迟到而其开销未知时。";
   rule.thresholds = {
-      {"finding", kWarningShare, "share of the undisturbed step", "ranks differ by less than that in any job"},
+      {"finding", kLateRankShare, "share of the undisturbed step", "ranks differ by less than that in any job"},
       {"late", 0.02, "share of a step", "a rank that is later than that behind the median of its peers counts as late"},
       {"persistent", 0.75, "share of the steps", "fewer late steps are named intermittent, one-off or alternating"}};
   rule.needs = {"step_segmentation", "distortion"};

@@ -200,6 +200,7 @@ class Aligner {
     const double half_s = static_cast<double>(last->own_ns - first->own_ns) / 2e9;
     const std::int64_t coarse = samples[samples.size() / 2].difference_ns;
     std::vector<FitPoint> points;
+    points.reserve(samples.size());
     for (const Sample& sample : samples) {
       points.push_back({static_cast<double>(sample.own_ns - middle) / 1e9, sample.bias_ns,
                         static_cast<double>(sample.difference_ns - coarse),

@@ -88,6 +88,7 @@ Fit fit_clock(const std::vector<FitPoint>& points, bool with_slope) {
   if (points.empty()) return fit;
   // From the median, so that wrong ends have no say in the first round.
   std::vector<double> values;
+  values.reserve(points.size());
   for (const FitPoint& point : points) values.push_back(point.value - kBiasPrior * point.bias);
   double center = median(values);
   std::vector<double> residuals(points.size());
@@ -98,6 +99,7 @@ Fit fit_clock(const std::vector<FitPoint>& points, bool with_slope) {
   for (int round = 0; round < kRounds; ++round) {
     // Residuals in units of what was expected of each point; the scale says how wrong that expectation is.
     std::vector<double> relative;
+    relative.reserve(points.size());
     for (std::size_t i = 0; i < points.size(); ++i) relative.push_back(std::abs(residuals[i]) / points[i].sigma);
     scale = std::max(1.0, 1.4826 * median(relative));
     std::vector<FitPoint> centred = points;

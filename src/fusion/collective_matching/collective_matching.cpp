@@ -193,6 +193,7 @@ class Matcher {
     std::map<std::vector<std::pair<std::string_view, std::int64_t>>, std::size_t> votes;
     const auto plain = [](const std::vector<Signature>& list) {
       std::vector<std::pair<std::string_view, std::int64_t>> out;
+      out.reserve(list.size());
       for (const Signature& one : list) out.emplace_back(one.name, one.bytes);
       return out;
     };

@@ -154,6 +154,7 @@ std::vector<LateCause> device_differences(const RankProfile& own, const std::vec
     causes.push_back(std::move(found));
   }
   std::vector<double> copies;
+  copies.reserve(peers.size());
   for (const RankProfile* peer : peers) copies.push_back(peer->memory_ns);
   const double usual = median_of(copies);
   if (own.memory_ns - usual >= needed && causes.empty()) {

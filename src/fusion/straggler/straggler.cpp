@@ -15,6 +15,9 @@ namespace {
 constexpr double kLateShare = 0.02;        // of a mean step: a rank that is later than this is late
 constexpr double kPersistentShare = 0.75;  // of the steps
 constexpr std::size_t kMostCauses = 8;
+constexpr double kMostOfExcess = 1.1;  // a delay costs no more than it lasts, within what its measurement is off by
+constexpr double kExcessLow = 0.9;
+constexpr double kExcessHigh = 1.1;
 
 // A host that sets the pace runs this much slower while it is recorded: the middle and the ends of what was measured on
 // captures with a known truth (docs/design/fusion.md).
@@ -117,37 +120,28 @@ class Analysis {
     return peers;
   }
 
-  // Before the collectives in which the delay shows: was the device busy longer than the peers', or idle?
-  LateSide side_of(std::uint32_t rank) const {
-    double busy = 0;
-    double idle = 0;
+  // The device, if it worked so much longer than the peers' that this makes most of the delay; else the host.
+  LateSide side_of(const Straggler& straggler, const RankProfile& own,
+                   const std::vector<const RankProfile*>& peers) const {
     for (const LateStep& step : out_.late_steps) {
-      if (step.rank != rank || step.collective == kNoRow) continue;
-      const MatchedCollective& collective = matching_.collectives[step.collective];
-      double own_busy = 0, own_idle = 0;
-      std::vector<double> peers_busy, peers_idle;
-      bool usable = true;
-      for (const Member& member : collective.members) {
-        const RankDigest& digest = set_.ranks[member.rank];
-        if (digest.events[member.event].place == EventPlace::host) return LateSide::host;
-        const Segment& segment = digest.segments[member.event];
-        usable = usable && segment.whole;
-        const auto work = static_cast<double>(segment.compute_ns + segment.memory_ns);
-        const double rest = static_cast<double>(segment.device_ns) - work;
-        if (member.rank == rank) {
-          own_busy = work;
-          own_idle = rest;
-        } else {
-          peers_busy.push_back(work);
-          peers_idle.push_back(rest);
-        }
-      }
-      if (!usable) continue;
-      busy += own_busy - median_of(peers_busy);
-      idle += own_idle - median_of(peers_idle);
+      if (step.rank != straggler.ranks.front() || step.collective == kNoRow) continue;
+      const Member& first = matching_.collectives[step.collective].members.front();
+      if (set_.ranks[first.rank].events[first.event].place == EventPlace::host) return LateSide::host;
     }
-    if (busy <= 0 && idle <= 0) return LateSide::unknown;
-    return busy > idle ? LateSide::device : LateSide::host;
+    return device_excess(own, peers) >= straggler.lateness_ns / 2 ? LateSide::device : LateSide::host;
+  }
+
+  static double device_excess(const RankProfile& own, const std::vector<const RankProfile*>& peers) {
+    std::vector<double> usual;
+    usual.reserve(peers.size());
+    for (const RankProfile* peer : peers) usual.push_back(peer->device_ns);
+    return own.device_ns - median_of(std::move(usual));
+  }
+  static double host_excess(const RankProfile& own, const std::vector<const RankProfile*>& peers) {
+    std::vector<double> usual;
+    usual.reserve(peers.size());
+    for (const RankProfile* peer : peers) usual.push_back(peer->host_ns);
+    return own.host_ns - median_of(std::move(usual));
   }
 
   void judge(Straggler straggler) {
@@ -163,13 +157,18 @@ class Analysis {
       for (const RankProfile& peer : same_steps)
         if (peer.steps > 0) peers.push_back(&peer);
     }
-    straggler.side = side_of(rank);
+    straggler.side = side_of(straggler, own, peers);
     std::vector<LateCause> host = host_differences(own, peers, out_.measured_step_ns);
     std::vector<LateCause> device = device_differences(own, peers, out_.measured_step_ns);
-    if (straggler.side == LateSide::unknown) straggler.side = device.empty() ? LateSide::host : LateSide::device;
     straggler.causes = straggler.side == LateSide::device ? std::move(device) : std::move(host);
     const double often = static_cast<double>(straggler.steps_late) / static_cast<double>(straggler.steps);
-    straggler.undisturbed_cost = scaled(undisturbed_cost(straggler, own, peers), often);
+    // A rank that fell behind once stays behind where hosts run ahead of their devices: its peers wait in every step,
+    // and lose nothing by it. A step of the job is longer by what this rank's own step is longer, and no more.
+    if (straggler.steps > 1) {
+      const double excess = straggler.side == LateSide::device ? device_excess(own, peers) : host_excess(own, peers);
+      straggler.captured_cost_ns = std::min(straggler.captured_cost_ns, kMostOfExcess * often * std::max(0.0, excess));
+    }
+    straggler.undisturbed_cost = undisturbed_cost(straggler, own, peers);
     if (straggler.causes.size() > kMostCauses) straggler.causes.resize(kMostCauses);
     ask_clocks(straggler);
     const bool real = straggler.undisturbed_cost.expected_ns >= kOfRecording * straggler.captured_cost_ns &&
@@ -182,10 +181,6 @@ class Analysis {
     for (const LateStep& step : out_.late_steps)
       if (step.rank == rank && step.lateness_ns >= kLateShare * out_.measured_step_ns) steps.push_back(step.step);
     return steps;
-  }
-
-  static TimeBand scaled(TimeBand band, double factor) {
-    return {band.expected_ns * factor, band.low_ns * factor, band.high_ns * factor};
   }
 
   // Host time of a step that all ranks share, without the recording, if that slows a host by `slowdown`.
@@ -217,44 +212,37 @@ class Analysis {
                        [](const RankDigest& digest) { return digest.timing.record_cost_ns > 0; });
   }
 
-  // The step with the delay less the step without it, for a step that is as long as the slower of host and device.
+  // The cost as recorded less what the recording makes of it. A step is as long as the slower of host and device; with
+  // a host that the recording does not slow the delay costs so much less.
   TimeBand undisturbed_cost(const Straggler& straggler, const RankProfile& own,
                             const std::vector<const RankProfile*>& peers) const {
-    TimeBand band;
-    if (straggler.side == LateSide::device) {
-      std::vector<double> usual;
-      for (const RankProfile* peer : peers) usual.push_back(peer->device_ns);
-      const double excess = std::max(0.0, own.device_ns - median_of(std::move(usual)));
-      // The recording does not slow a device that is always busy.
-      const double often = static_cast<double>(straggler.steps) / static_cast<double>(straggler.steps_late);
-      band.expected_ns = excess > 0 ? std::max(excess, straggler.captured_cost_ns * often) : 0;
-    } else {
-      double excess = 0;
-      for (const LateCause& cause : straggler.causes) excess += cause.excess_ns();
-      // Slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches.
-      if (straggler.causes.empty() && !recording_explains(straggler.ranks.front(), own, peers))
-        excess = straggler.lateness_ns;
-      excess = std::min(excess, straggler.lateness_ns * kMostOfLateness);
-      const auto cost = [&](double slowdown, double share) {
-        const double host = common_host_ns(slowdown);
-        const double device = common_device_ns();
-        return std::max(host + share * excess, device) - std::max(host, device);
-      };
-      const bool recorded = recording_costs();
-      band.expected_ns = cost(recorded ? kSlowdown : 1, 1);
-      band.low_ns = cost(recorded ? kMostSlowdown : 1, 0.9);
-      band.high_ns = cost(recorded ? kLeastSlowdown : 1, 1.1);
-    }
-    band.low_ns = std::max(band.low_ns, band.expected_ns / kBand);
-    band.high_ns = band.high_ns <= 0 ? band.expected_ns * kBand : std::min(band.high_ns, band.expected_ns * kBand);
+    const double captured = straggler.captured_cost_ns;
+    TimeBand band{captured, captured / kBand, captured * kBand};
+    // The recording does not slow a device that is always busy.
+    if (straggler.side == LateSide::device) return band;
+    // Slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches.
+    if (straggler.causes.empty() && recording_explains(straggler.ranks.front(), own, peers)) return {};
+    double excess = 0;
+    for (const LateCause& cause : straggler.causes) excess += cause.excess_ns();
+    const double device = common_device_ns();
+    const auto longer = [&](double slowdown) {
+      const double host = common_host_ns(slowdown);
+      return std::max(host + excess, device) - std::max(host, device);
+    };
+    const double often = static_cast<double>(straggler.steps_late) / static_cast<double>(straggler.steps);
+    const auto cost = [&](double slowdown) {
+      const double less = recording_costs() ? often * std::max(0.0, longer(1) - longer(slowdown)) : 0;
+      return std::max(0.0, captured - less);
+    };
+    band.expected_ns = cost(kSlowdown);
+    band.low_ns = std::max(kExcessLow * cost(kMostSlowdown), band.expected_ns / kBand);
+    band.high_ns = std::min(kExcessHigh * cost(kLeastSlowdown), band.expected_ns * kBand);
     return band;
   }
 
   bool recording_explains(std::uint32_t rank, const RankProfile& own,
                           const std::vector<const RankProfile*>& peers) const {
-    std::vector<double> hosts;
-    for (const RankProfile* peer : peers) hosts.push_back(peer->host_ns);
-    const double slower = own.host_ns - median_of(std::move(hosts));
+    const double slower = host_excess(own, peers);
     const RankTiming& timing = set_.ranks[rank].timing;
     double records = 0;
     double count = 0;
@@ -298,8 +286,6 @@ class Analysis {
     }
     out_.undisturbed_step = band;
   }
-
-  static constexpr double kMostOfLateness = 1.1;
 
   const RankSet& set_;
   const CollectiveMatching& matching_;
