@@ -107,7 +107,11 @@ class Builder {
       time.undisturbed_ms = number(job_.stragglers.undisturbed_step->expected_ns / 1e6);
       time.undisturbed_low_ms = number(job_.stragglers.undisturbed_step->low_ns / 1e6);
       time.undisturbed_high_ms = number(job_.stragglers.undisturbed_step->high_ns / 1e6);
+      if (digest.timing.record_cost_ns > 0)
+        document_.distortion.cost_ms = number(std::max(0.0, *time.mean_ms - *time.undisturbed_ms));
     }
+    document_.distortion.model =
+        "estimated rank by rank, and for the delay of a late rank by a model of host and device";
   }
 
   std::size_t pacing_rank() const {

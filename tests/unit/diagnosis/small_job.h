@@ -15,11 +15,11 @@ namespace accel {
 struct SmallJob {
   std::int64_t ranks = 4;
   int steps = 5;
-  std::int64_t compute_ns = 8'000'000;   // of a step, on every rank
-  std::int64_t late_rank = -1;           // holds the others up
-  std::int64_t host_late_ns = 0;         // by a stretch of its host outside of every record
-  std::int64_t device_late_ns = 0;       // by more kernels on its device
-  int collectives = 1;                   // per step, one after the other
+  std::int64_t compute_ns = 8'000'000;  // of a step, on every rank
+  std::int64_t late_rank = -1;          // holds the others up
+  std::int64_t host_late_ns = 0;        // by a stretch of its host outside of every record
+  std::int64_t device_late_ns = 0;      // by more kernels on its device
+  int collectives = 1;                  // per step, one after the other
   std::int64_t bytes = 64 << 20;
   std::int64_t transfer_ns = 1'000'000;  // of one
   bool hidden = false;                   // compute runs beside them
@@ -90,10 +90,10 @@ struct SmallJob {
     }
     out.time_range = {1'000'000'000, 1'000'000'000 + steps * length};
     out.timing.measured_step_ns = static_cast<double>(length);
-    out.timing.step = TimeBand{static_cast<double>(length), 0.9 * static_cast<double>(length),
-                               1.1 * static_cast<double>(length)};
-    out.timing.device = TimeBand{static_cast<double>(compute_ns), static_cast<double>(compute_ns),
-                                 static_cast<double>(compute_ns)};
+    out.timing.step =
+        TimeBand{static_cast<double>(length), 0.9 * static_cast<double>(length), 1.1 * static_cast<double>(length)};
+    out.timing.device =
+        TimeBand{static_cast<double>(compute_ns), static_cast<double>(compute_ns), static_cast<double>(compute_ns)};
     return out;
   }
 };

@@ -13,9 +13,10 @@ TEST(StragglerRank, names_rank_host_and_how_late_in_one_sentence) {
   const Diagnosis diagnosis = job.diagnosis();
   const Finding* finding = find_rule(diagnosis, "straggler_rank");
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->title,
-            "All-reduce held up by rank 3 on host node7: its host does something outside of every op, 10.0 ms later than "
-            "its peers in every step");
+  EXPECT_EQ(
+      finding->title,
+      "All-reduce held up by rank 3 on host node7: its host does something outside of every op, 10.0 ms later than "
+      "its peers in every step");
   ASSERT_FALSE(finding->where.empty());
   EXPECT_EQ(finding->where[0].rank, 3);
   EXPECT_EQ(finding->where[0].host, "node7");
