@@ -16,7 +16,9 @@ bool worth_a_report(const fusion::Job& job) {
 }
 
 Result<report::Document> report_job(const fusion::Job& job, const JobReportOptions& options) {
-  report::Document document = report::build_job_document(job, diagnose_job(job), {options.full});
+  report::BuildOptions build;
+  build.full = options.full;
+  report::Document document = report::build_job_document(job, diagnose_job(job), build);
   report::WriterOptions writer_options;
   writer_options.language = options.language;
   std::vector<std::string> contents;

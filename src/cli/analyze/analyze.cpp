@@ -293,7 +293,7 @@ Result<void> Run::finish_several(const std::optional<fusion::Job>& job) {
   }
   if (!job) return {};
   const auto document = report_job(
-      *job, {base_folder(), options_.writers, options_.language, options_.full, !prints(), options_.no_colour});
+      *job, {base_folder(), options_.writers, options_.language, options_.report.full, !prints(), options_.no_colour});
   if (!document) return document.error();
   lost_data_ = lost_data_ || lost_data(*document);
   return {};
