@@ -130,9 +130,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
       "hotter "
       "card or a neighbour on the host do this. Record a window before and one after, and compare them.",
       view.unit, cause.words);
-  finding.action.command =
-      "# one capture at each pace, then what differs between them\n"
-      "accel-profiler compare before.json after.json\n";
+  finding.action.command = "accel-profiler compare before.json after.json  # one capture at each pace\n";
   finding.action.side_effects = "none: it only looks";
   finding.action.not_when = "the work is meant to change, such as sequences that grow during training";
   set_gain(finding, view, cost_ns, 0);
