@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "base/version.h"
 #include "report/build_parts.h"
@@ -174,7 +175,9 @@ class Builder {
       entry.name = valid_utf8(one.name);
       entry.group = group_name(job_.matching.groups[one.group]);
       entry.seq = one.sequence != kNotRecorded ? one.sequence : static_cast<std::int64_t>(one.index);
+      if (one.step != kNotRecorded) entry.step = one.step;
       if (one.bytes != kNotRecorded) entry.bytes = one.bytes;
+      arrivals(one, timing.last_by_clock.has_value(), entry);
       for (const fusion::Member& member : one.members) {
         const std::int64_t number = job_.set.rank_of(member.rank);
         const fusion::CommunicationEvent& event = rank(member.rank).events[member.event];
@@ -191,6 +194,23 @@ class Builder {
       entry.exposed_ms = ms_of(timing.exposed_ns);
       document_.communication.collectives.push_back(std::move(entry));
     }
+  }
+
+  // On the common axis, where all clocks are aligned; arrivals where they tell at least the last one apart.
+  void arrivals(const fusion::MatchedCollective& one, bool told_apart, Collective& entry) const {
+    std::vector<std::int64_t> times;
+    times.reserve(one.members.size());
+    for (const fusion::Member& member : one.members) {
+      if (!job_.clocks.aligned(member.rank)) return;
+      times.push_back(job_.clocks.common_ns(member.rank, rank(member.rank).events[member.event].start_ns));
+    }
+    if (times.empty()) return;
+    const std::int64_t first = *std::min_element(times.begin(), times.end());
+    entry.start_ns = first - origin_;
+    if (!told_apart) return;
+    for (std::size_t k = 0; k < times.size(); ++k)
+      entry.arrival_us[std::to_string(job_.set.rank_of(one.members[k].rank))] =
+          us_of(static_cast<double>(times[k] - first));
   }
 
   void clocks() {
@@ -295,6 +315,8 @@ class Builder {
     reasons_["communication.collectives[].bytes"] = "the recording does not state the size";
     reasons_["communication.collectives[].busbw_gbps"] = "no size, or an operation without a bandwidth";
     reasons_["communication.collectives[].global_ms"] = "the clocks of its ranks are not aligned";
+    reasons_["communication.collectives[].start_ns"] = reasons_["communication.collectives[].global_ms"];
+    reasons_["communication.collectives[].step"] = "it was issued outside of every step";
     reasons_["clock[]"] = "no collective in common with the other hosts";
     document_.not_measured = explain_unmeasured(document_, reasons_);
     const auto name = [&](bool empty, const char* path, const char* reason) {
