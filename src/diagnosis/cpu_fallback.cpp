@@ -19,8 +19,8 @@ constexpr Threshold kBothWays{
     "copies are symptoms", 2, "ratio of bytes",
     "what goes to the CPU and comes back is about the same; a batch or a result alone is not"};
 
-// Ranges that torch records as ops while Python traces a model; no tensor is computed in them.
-bool is_tracing(std::string_view op) { return op == "PythonDispatchMode" || op.ends_with("(dynamo_timed)"); }
+// A range that torch records as an op while Python handles ops itself; no tensor is computed in it.
+bool is_python_dispatch(std::string_view op) { return op == "PythonDispatchMode"; }
 
 // Copies both ways in about the same amount, through pageable memory: they feed the CPU ops.
 bool copies_are_symptoms(const CopyExposure& copies) {
@@ -43,7 +43,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   std::vector<const HostWorkGroup*> groups;
   for (const HostWorkGroup& group : input.facts.host_work.groups) {
     const std::string_view name = input.store.text(group.name);
-    if (group.kind != SliceKind::op || is_metadata_op(name) || is_tracing(name)) continue;
+    if (group.kind != SliceKind::op || is_metadata_op(name) || is_python_dispatch(name)) continue;
     groups.push_back(&group);
     ops_ns += group.ns_per_step;
   }

@@ -128,20 +128,16 @@ class Analysis {
       const Member& first = matching_.collectives[step.collective].members.front();
       if (set_.ranks[first.rank].events[first.event].place == EventPlace::host) return LateSide::host;
     }
-    return device_excess(own, peers) >= straggler.lateness_ns / 2 ? LateSide::device : LateSide::host;
+    return excess(&RankProfile::device_ns, own, peers) >= straggler.lateness_ns / 2 ? LateSide::device : LateSide::host;
   }
 
-  static double device_excess(const RankProfile& own, const std::vector<const RankProfile*>& peers) {
+  // Of one time of a mean step, beyond the median of the peers.
+  static double excess(double RankProfile::* time, const RankProfile& own,
+                       const std::vector<const RankProfile*>& peers) {
     std::vector<double> usual;
     usual.reserve(peers.size());
-    for (const RankProfile* peer : peers) usual.push_back(peer->device_ns);
-    return own.device_ns - median_of(std::move(usual));
-  }
-  static double host_excess(const RankProfile& own, const std::vector<const RankProfile*>& peers) {
-    std::vector<double> usual;
-    usual.reserve(peers.size());
-    for (const RankProfile* peer : peers) usual.push_back(peer->host_ns);
-    return own.host_ns - median_of(std::move(usual));
+    for (const RankProfile* peer : peers) usual.push_back(peer->*time);
+    return own.*time - median_of(std::move(usual));
   }
 
   void judge(Straggler straggler) {
@@ -165,8 +161,9 @@ class Analysis {
     // A rank that fell behind once stays behind where hosts run ahead of their devices: its peers wait in every step,
     // and lose nothing by it. A step of the job is longer by what this rank's own step is longer, and no more.
     if (straggler.steps > 1) {
-      const double excess = straggler.side == LateSide::device ? device_excess(own, peers) : host_excess(own, peers);
-      straggler.captured_cost_ns = std::min(straggler.captured_cost_ns, kMostOfExcess * often * std::max(0.0, excess));
+      const double longer =
+          excess(straggler.side == LateSide::device ? &RankProfile::device_ns : &RankProfile::host_ns, own, peers);
+      straggler.captured_cost_ns = std::min(straggler.captured_cost_ns, kMostOfExcess * often * std::max(0.0, longer));
     }
     straggler.undisturbed_cost = undisturbed_cost(straggler, own, peers);
     if (straggler.causes.size() > kMostCauses) straggler.causes.resize(kMostCauses);
@@ -222,12 +219,12 @@ class Analysis {
     if (straggler.side == LateSide::device) return band;
     // Slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches.
     if (straggler.causes.empty() && recording_explains(straggler.ranks.front(), own, peers)) return {};
-    double excess = 0;
-    for (const LateCause& cause : straggler.causes) excess += cause.excess_ns();
+    double caused = 0;
+    for (const LateCause& cause : straggler.causes) caused += cause.excess_ns();
     const double device = common_device_ns();
     const auto longer = [&](double slowdown) {
       const double host = common_host_ns(slowdown);
-      return std::max(host + excess, device) - std::max(host, device);
+      return std::max(host + caused, device) - std::max(host, device);
     };
     const double often = static_cast<double>(straggler.steps_late) / static_cast<double>(straggler.steps);
     const auto cost = [&](double slowdown) {
@@ -242,7 +239,7 @@ class Analysis {
 
   bool recording_explains(std::uint32_t rank, const RankProfile& own,
                           const std::vector<const RankProfile*>& peers) const {
-    const double slower = host_excess(own, peers);
+    const double slower = excess(&RankProfile::host_ns, own, peers);
     const RankTiming& timing = set_.ranks[rank].timing;
     double records = 0;
     double count = 0;
