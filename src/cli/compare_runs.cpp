@@ -48,7 +48,7 @@ Result<std::vector<std::string>> write_reports(const std::vector<const report::W
 int compare_runs(const CompareOptions& options) {
   const auto conditions = parse_conditions(options.fail_if, true);
   if (!conditions) return kUsage;
-  const auto writers = writers_for(options.formats);
+  const auto writers = writers_for(options.formats, false);
   if (!writers) return failed(writers.error());
   LoadOptions load = options.load;
   report::Pseudonyms pseudonyms;

@@ -135,7 +135,7 @@ int run(const Options& options) {
                           options.quiet,
                           options.no_colour};
   for (const report::WriterDescriptor& writer : report::writers())
-    if (report::is_available(writer)) report.writers.push_back(&writer);
+    if (report::is_available(writer) && !writer.of_one_trace) report.writers.push_back(&writer);
   if (const auto written = report_job(job, report); !written) {
     print_error(written.error());
     return kUnreadable;

@@ -23,7 +23,7 @@ Result<report::Document> report_job(const fusion::Job& job, const JobReportOptio
   writer_options.language = options.language;
   std::vector<std::string> contents;
   for (const report::WriterDescriptor* writer : options.writers) {
-    if (writer->file_name.empty()) continue;
+    if (writer->file_name.empty() || writer->of_one_trace) continue;
     contents.push_back(writer->write(document, writer_options));
     writer_options.files.push_back((options.folder / writer->file_name).string());
   }

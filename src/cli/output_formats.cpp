@@ -4,11 +4,12 @@
 
 namespace accel::cli {
 
-Result<std::vector<const report::WriterDescriptor*>> writers_for(const std::vector<std::string>& formats) {
+Result<std::vector<const report::WriterDescriptor*>> writers_for(const std::vector<std::string>& formats,
+                                                                 bool one_trace) {
   std::vector<const report::WriterDescriptor*> writers;
   if (formats.empty()) {
     for (const report::WriterDescriptor& writer : report::writers()) {
-      if (report::is_available(writer)) writers.push_back(&writer);
+      if (report::is_available(writer) && (one_trace || !writer.of_one_trace)) writers.push_back(&writer);
     }
   }
   for (const std::string& format : formats) {
@@ -23,6 +24,11 @@ Result<std::vector<const report::WriterDescriptor*>> writers_for(const std::vect
     }
     if (!report::is_available(*writer))
       return Error{ErrorCode::invalid_argument, fmt::format("'{}': {}", format, writer->unavailable()), "--format"};
+    if (!one_trace && writer->of_one_trace) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("'{}' shows the records of one trace: use analyze or convert for each", format),
+                   "--format"};
+    }
     writers.push_back(writer);
   }
   return writers;

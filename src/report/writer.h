@@ -20,7 +20,7 @@ struct WriterOptions {
   bool colour = false;             // terminal: escape sequences allowed
   std::size_t columns = 100;       // terminal: width
   std::vector<std::string> files;  // terminal: where the report stands, to be named at the end
-  const Views* views = nullptr;    // html: what the page shows beyond the Document; null: nothing
+  const Views* views = nullptr;    // html, perfetto: what goes beyond the Document; null: nothing
 };
 
 struct WriterDescriptor {
@@ -32,6 +32,7 @@ struct WriterDescriptor {
   std::string (*write)(const Document& document, const WriterOptions& options);
   // Why this program cannot write it; empty or no function: it can.
   std::string_view (*unavailable)() = nullptr;
+  bool of_one_trace = false;  // shows the records of a trace: nothing to write of a comparison or a job
 };
 
 // All writers, in the order of catalog.def.

@@ -24,6 +24,13 @@ export function raw(page: Page): HTMLElement {
       h("div", { class: "command" }, h("pre", {}, visible(again)), copyButton(again, say("copy"), say("copied"))),
     );
   }
+  if (page.about.perfetto) {
+    section.append(
+      h("h3", {}, say("raw_perfetto")),
+      h("p", {}, h("a", { href: page.about.perfetto }, h("code", { class: "path" }, page.about.perfetto)), " ", say("raw_perfetto_holds")),
+      h("p", {}, say("raw_perfetto_open")),
+    );
+  }
   const pairs = [...Object.entries(report.job.versions), ...Object.entries(report.job.environment)];
   section.append(
     h("h3", {}, say("raw_versions")),

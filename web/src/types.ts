@@ -141,6 +141,7 @@ export type Pair = [string, string];
 export interface About {
   language: "zh" | null;
   records: boolean; // single records stand behind the page
+  perfetto: string | null; // file beside the page
   labels: Record<string, Pair>;
   rules: Record<string, { title: Pair; meaning: Pair; how_we_know: Pair; what_to_do: Pair; when_wrong: Pair }>;
 }

@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 struct Analysed {
   std::string name;
   report::Document document;
-  report::Views views;  // empty unless a page is written
+  report::Views views;  // what the writers need
 };
 
 bool lost_data(const report::Document& document) {
@@ -135,10 +135,8 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   if (several_ && !anonymous) digests_.push_back(fusion::make_digest(*store, *results));
   Diagnosis diagnosis = diagnose(*store, *results, analysis);
   if (anonymous) report::anonymize_shapes(*store, diagnosis, pseudonyms_);
-  const bool page = std::any_of(options_.writers.begin(), options_.writers.end(),
-                                [](const auto* writer) { return writer->id == "html"; });
   return std::optional<Analysed>({candidate.name, report::build_document(*store, *results, diagnosis, options_.report),
-                                  page ? report::make_views(*store, *results) : report::Views{}});
+                                  report::make_views(*store, *results, options_.writers)});
 }
 
 void Run::not_read(const Candidate& candidate, const Error& error) {

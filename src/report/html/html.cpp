@@ -112,6 +112,9 @@ std::string write(const Document& document, const WriterOptions& options) {
   const bool has_records = options.views != nullptr && !options.views->timeline.about.empty();
   Json about = {{"language", options.language == Language::chinese ? Json("zh") : Json(nullptr)},
                 {"records", has_records},
+                {"perfetto", options.views != nullptr && !options.views->perfetto.empty()
+                                 ? Json(find_writer("perfetto")->file_name)
+                                 : Json(nullptr)},
                 {"labels", labels_json()},
                 {"rules", rules_json(document)}};
   append_data(page, "about", dumped(about));

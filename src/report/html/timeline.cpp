@@ -11,6 +11,7 @@
 
 #include "analysis/event_index.h"
 #include "analysis/idle_attribution.h"
+#include "report/device_words.h"
 #include "report/html/packed.h"
 #include "report/plain_text.h"
 
@@ -23,17 +24,6 @@ constexpr std::uint32_t kNone = 0xffffffffU;
 // Codes of the kind column: slices by SliceKind, device events and idle causes above them.
 constexpr std::uint8_t kDeviceKinds = 16;
 constexpr std::uint8_t kIdleKinds = 32;
-
-std::string_view direction_word(CopyDirection direction) {
-  constexpr std::array<std::string_view, 6> kWords = {"",     "host to device", "device to host", "device to device",
-                                                      "peer", "host to host"};
-  return kWords[static_cast<std::size_t>(direction)];
-}
-
-std::string_view memory_word(MemoryKind kind) {
-  constexpr std::array<std::string_view, 6> kWords = {"", "pageable", "pinned", "device", "managed", "array"};
-  return kWords[static_cast<std::size_t>(kind)];
-}
 
 class Packer {
  public:
