@@ -59,4 +59,20 @@ Result<Range> parse_times(std::string_view text) {
   return parse_range(text, "1.5s:2s, 200ms: or :300ms", parse_time);
 }
 
+Result<void> set_ranges(std::string_view steps, std::string_view time, ImportOptions& import) {
+  if (!steps.empty()) {
+    const auto range = parse_steps(steps);
+    if (!range) return Error{ErrorCode::invalid_argument, range.error().message, "--steps"};
+    import.first_step = range->first;
+    import.last_step = range->last;
+  }
+  if (!time.empty()) {
+    const auto range = parse_times(time);
+    if (!range) return Error{ErrorCode::invalid_argument, range.error().message, "--time"};
+    import.from_ns = range->first;
+    import.to_ns = range->last;
+  }
+  return {};
+}
+
 }  // namespace accel::cli

@@ -33,22 +33,7 @@ struct Typed {
   std::vector<std::string> what_if;
 };
 
-Result<void> set_ranges(Typed& typed) {
-  ImportOptions& import = typed.options.import;
-  if (!typed.steps.empty()) {
-    const auto steps = parse_steps(typed.steps);
-    if (!steps) return Error{ErrorCode::invalid_argument, steps.error().message, "--steps"};
-    import.first_step = steps->first;
-    import.last_step = steps->last;
-  }
-  if (!typed.time.empty()) {
-    const auto times = parse_times(typed.time);
-    if (!times) return Error{ErrorCode::invalid_argument, times.error().message, "--time"};
-    import.from_ns = times->first;
-    import.to_ns = times->last;
-  }
-  return {};
-}
+Result<void> set_stretch(Typed& typed) { return set_ranges(typed.steps, typed.time, typed.options.import); }
 
 Result<void> set_writers(Typed& typed) {
   auto writers = writers_for(typed.formats);
@@ -76,7 +61,7 @@ std::string what_if_help() {
 }
 
 int run(Typed& typed) {
-  for (const auto set : {set_ranges, set_writers, set_questions}) {
+  for (const auto set : {set_stretch, set_writers, set_questions}) {
     if (const auto result = set(typed); !result) {
       print_error(result.error());
       return kUsage;
@@ -101,7 +86,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("-o,--output", options.output,
                  fmt::format("folder for the report [{}/NAME of the trace]", kDefaultFolder))
       ->type_name("DIR");
-  app.add_option("--format", typed->formats, "what to make, comma-separated: html, json, md, terminal [all]")
+  app.add_option("--format", typed->formats, "what to make, comma-separated: html, json, md, perfetto, terminal [all]")
       ->delimiter(',')
       ->type_name("LIST");
   app.add_option("--steps", typed->steps, "only these steps, by number: 3:8, 3:, :8 or 5")->type_name("A:B");

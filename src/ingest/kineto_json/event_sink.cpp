@@ -566,7 +566,7 @@ void EventSink::add_counters(const RawEvent& event) {
     }
     bool repaired = false;
     label.assign(text_of(event[Key::name], scratch_, repaired));
-    label += ':';
+    if (!series.empty()) label += ':';
     label += series;
     batch_.counters.push({time_ns, number, batch_.intern(label)});
   }
