@@ -1,10 +1,12 @@
 #include "analysis/call_tree/call_tree.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "analysis/analysis.h"
+#include "analysis/call_tree/node_names.h"
+#include "analysis/call_tree/node_table.h"
+#include "analysis/call_tree/thin_tree.h"
 #include "analysis/event_index.h"
 #include "analysis/python_frame.h"
 #include "analysis/step_segmentation.h"
@@ -52,14 +54,14 @@ class TreeBuilder {
         index_(*results.event_index),
         segmentation_(*results.step_segmentation),
         times_(segmentation_),
+        names_(store),
         entry_of_name_(store.strings.size(), kNone),
         node_of_slice_(store.slices.size(), kNone) {}
 
   CallTree build() {
     if (times_.total() <= 0) return {};
     tree_.steps = segmentation_.complete_count;
-    tree_.nodes.push_back({});
-    tree_.names.emplace_back();
+    table_.add_root();
     if (index_.main_thread.valid()) add_thread(index_.main_thread);
     for (std::size_t t = 0; t < store_.thread_ranges.size(); ++t) {
       const ThreadIndex thread(static_cast<std::uint16_t>(t));
@@ -67,12 +69,13 @@ class TreeBuilder {
     }
     add_device_events();
     // Children come after their parents.
-    for (std::size_t i = tree_.nodes.size(); i-- > 1;) {
-      CallNode& node = tree_.nodes[i];
+    for (std::size_t i = nodes_.size(); i-- > 1;) {
+      CallNode& node = nodes_[i];
       node.device_total_ns += node.device_self_ns;
-      tree_.nodes[node.parent].device_total_ns += node.device_total_ns;
+      nodes_[node.parent].device_total_ns += node.device_total_ns;
     }
-    thin();
+    tree_.nodes = std::move(nodes_);
+    thin(tree_, names_);
     return std::move(tree_);
   }
 
@@ -99,31 +102,10 @@ class TreeBuilder {
       NameEntry entry{};
       entry.module = kind == SliceKind::frame && is_module_frame(text);
       entry.library = kind == SliceKind::frame && is_library_frame(text);
-      entry.name = add_name(kind == SliceKind::frame ? frame_without_address(text) : std::string(text));
+      entry.name = kind == SliceKind::frame ? names_.of(frame_without_address(text)) : names_.of(id);
       entries_.push_back(entry);
     }
     return entries_[at];
-  }
-
-  std::uint32_t add_name(std::string text) {
-    const auto [at, is_new] = name_index_.try_emplace(std::move(text), static_cast<std::uint32_t>(tree_.names.size()));
-    if (is_new) tree_.names.push_back(at->first);
-    return at->second;
-  }
-
-  std::uint32_t child(std::uint32_t parent, std::uint32_t name, CallKind kind, std::uint8_t flags) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(parent) << 36) | (static_cast<std::uint64_t>(name) << 4) |
-                              static_cast<std::uint64_t>(kind);
-    const auto [at, is_new] = children_.try_emplace(key, static_cast<std::uint32_t>(tree_.nodes.size()));
-    if (is_new) {
-      CallNode node;
-      node.parent = parent;
-      node.name = name;
-      node.kind = kind;
-      node.flags = flags;
-      tree_.nodes.push_back(node);
-    }
-    return at->second;
   }
 
   std::string thread_name(ThreadIndex thread) const {
@@ -140,9 +122,9 @@ class TreeBuilder {
     const bool main = thread == index_.main_thread;
     std::uint32_t top = kNone;
     if (main) {
-      top = child(0, add_name(thread_name(thread)), CallKind::thread, kNodeMainThread);
+      top = table_.child(0, names_.of(thread_name(thread)), CallKind::thread, kNodeMainThread);
       add_host(top, times_.total(), kNone);
-      tree_.nodes[top].count = 1;
+      nodes_[top].count = 1;
     }
     open_.clear();
     early_.clear();
@@ -176,8 +158,8 @@ class TreeBuilder {
       return;
     }
     if (top == kNone) {
-      top = child(0, add_name(thread_name(thread)), CallKind::thread, 0);
-      tree_.nodes[top].count = 1;
+      top = table_.child(0, names_.of(thread_name(thread)), CallKind::thread, 0);
+      nodes_[top].count = 1;
     }
     add_slice(i, top, start, end, time, starts_inside, main);
   }
@@ -196,16 +178,16 @@ class TreeBuilder {
       open_.pop_back();
       if (!crossed.counted) continue;
       const std::int64_t own = std::max<std::int64_t>(0, times_.between(start, crossed.end_ns));
-      tree_.nodes[crossed.node].host_total_ns -= own;
-      tree_.nodes[crossed.node].host_self_ns -= own - lost;
+      nodes_[crossed.node].host_total_ns -= own;
+      nodes_[crossed.node].host_self_ns -= own - lost;
       outermost = crossed.node;
       lost = own;
     }
     if (outermost == kNone || lost == 0) return;
-    CallNode& around = tree_.nodes[tree_.nodes[outermost].parent];
+    CallNode& around = nodes_[nodes_[outermost].parent];
     if (around.kind == CallKind::thread && (around.flags & kNodeMainThread) == 0) {
       around.host_total_ns -= lost;
-      tree_.nodes[0].host_total_ns -= lost;
+      nodes_[0].host_total_ns -= lost;
     } else {
       around.host_self_ns += lost;
     }
@@ -223,13 +205,13 @@ class TreeBuilder {
     const NameEntry& name = entry(store_.slices.name[i], kind);
     std::uint8_t flags = name.library ? kNodeFolded : 0;
     if (index_.blocks(store_, i)) flags |= kNodeWaits;
-    const std::uint32_t node = child(around, name.name, name.module ? CallKind::module : kind_of(kind), flags);
-    tree_.nodes[node].flags |= flags;
-    tree_.nodes[node].count += starts_inside ? 1 : 0;
+    const std::uint32_t node = table_.child(around, name.name, name.module ? CallKind::module : kind_of(kind), flags);
+    nodes_[node].flags |= flags;
+    nodes_[node].count += starts_inside ? 1 : 0;
     // Threads other than the main one consist of what they did.
     if (around == top && !main) {
-      tree_.nodes[top].host_total_ns += time;
-      tree_.nodes[0].host_total_ns += time;
+      nodes_[top].host_total_ns += time;
+      nodes_[0].host_total_ns += time;
       add_host(node, time, kNone, false);
     } else {
       add_host(node, time, around, false);
@@ -239,10 +221,10 @@ class TreeBuilder {
   }
 
   void add_host(std::uint32_t node, std::int64_t time, std::uint32_t out_of, bool to_root = true) {
-    tree_.nodes[node].host_total_ns += time;
-    tree_.nodes[node].host_self_ns += time;
-    if (out_of != kNone) tree_.nodes[out_of].host_self_ns -= time;
-    if (to_root) tree_.nodes[0].host_total_ns += time;
+    nodes_[node].host_total_ns += time;
+    nodes_[node].host_self_ns += time;
+    if (out_of != kNone) nodes_[out_of].host_self_ns -= time;
+    if (to_root) nodes_[0].host_total_ns += time;
   }
 
   void add_device_events() {
@@ -257,92 +239,11 @@ class TreeBuilder {
         continue;
       }
       std::uint32_t above = launch.valid() ? node_of_slice_[launch.value] : kNone;
-      if (above == kNone) above = child(0, add_name("device work without a launch"), CallKind::thread, 0);
-      const std::uint32_t node = child(above, device_name(events.name[e]), kind_of(events.kind[e]), 0);
-      ++tree_.nodes[node].count;
-      tree_.nodes[node].device_self_ns += events.dur_ns[e];
+      if (above == kNone) above = table_.child(0, names_.of("device work without a launch"), CallKind::thread, 0);
+      const std::uint32_t node = table_.child(above, names_.of(events.name[e]), kind_of(events.kind[e]), 0);
+      ++nodes_[node].count;
+      nodes_[node].device_self_ns += events.dur_ns[e];
     }
-  }
-
-  std::uint32_t device_name(StringId id) {
-    if (device_names_.empty()) device_names_.assign(store_.strings.size(), kNone);
-    std::uint32_t& at = device_names_[id.value];
-    if (at == kNone) at = add_name(std::string(store_.text(id)));
-    return at;
-  }
-
-  // Nodes by importance: the larger of their shares of host and of device time. A parent never has less than its child
-  // and comes before it, so what is kept is a tree.
-  void thin() {
-    std::vector<CallNode>& nodes = tree_.nodes;
-    if (nodes.size() > kCallTreeNodes) {
-      const double host = static_cast<double>(std::max<std::int64_t>(1, nodes[0].host_total_ns));
-      const double device = static_cast<double>(std::max<std::int64_t>(1, nodes[0].device_total_ns));
-      std::vector<double> weight(nodes.size());
-      for (std::size_t i = 0; i < nodes.size(); ++i)
-        weight[i] = std::max(static_cast<double>(nodes[i].host_total_ns) / host,
-                             static_cast<double>(nodes[i].device_total_ns) / device);
-      for (std::size_t i = nodes.size(); i-- > 1;)
-        weight[nodes[i].parent] = std::max(weight[nodes[i].parent], weight[i]);
-      std::vector<std::uint32_t> order(nodes.size());
-      for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-      std::nth_element(
-          order.begin(), order.begin() + kCallTreeNodes, order.end(),
-          [&](std::uint32_t a, std::uint32_t b) { return weight[a] != weight[b] ? weight[a] > weight[b] : a < b; });
-      std::vector<std::uint8_t> kept(nodes.size(), 0);
-      for (std::size_t i = 0; i < kCallTreeNodes; ++i) kept[order[i]] = 1;
-      keep(kept);
-    }
-    drop_unused_names();
-  }
-
-  void keep(const std::vector<std::uint8_t>& kept) {
-    std::vector<CallNode> all = std::move(tree_.nodes);
-    tree_.nodes.clear();
-    std::vector<std::uint32_t> place(all.size(), kNone);
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-      if (!kept[i]) continue;
-      place[i] = static_cast<std::uint32_t>(tree_.nodes.size());
-      CallNode node = all[i];
-      node.parent = place[node.parent];
-      if (i == 0) node.parent = 0;
-      tree_.nodes.push_back(node);
-    }
-    std::vector<std::uint32_t> rest_of(all.size(), kNone);
-    const std::uint32_t rest_name = add_name("other");
-    for (std::uint32_t i = 1; i < all.size(); ++i) {
-      if (kept[i]) continue;
-      ++tree_.nodes_summed;
-      if (!kept[all[i].parent]) continue;  // within the totals of the one above
-      std::uint32_t& rest = rest_of[all[i].parent];
-      if (rest == kNone) {
-        rest = static_cast<std::uint32_t>(tree_.nodes.size());
-        CallNode node;
-        node.parent = place[all[i].parent];
-        node.name = rest_name;
-        node.kind = CallKind::rest;
-        tree_.nodes.push_back(node);
-      }
-      CallNode& node = tree_.nodes[rest];
-      ++node.count;
-      node.host_total_ns += all[i].host_total_ns;
-      node.host_self_ns += all[i].host_total_ns;
-      node.device_total_ns += all[i].device_total_ns;
-      node.device_self_ns += all[i].device_total_ns;
-    }
-  }
-
-  void drop_unused_names() {
-    std::vector<std::uint32_t> place(tree_.names.size(), kNone);
-    std::vector<std::string> used;
-    for (CallNode& node : tree_.nodes) {
-      if (place[node.name] == kNone) {
-        place[node.name] = static_cast<std::uint32_t>(used.size());
-        used.push_back(std::move(tree_.names[node.name]));
-      }
-      node.name = place[node.name];
-    }
-    tree_.names = std::move(used);
   }
 
   const TraceStore& store_;
@@ -350,11 +251,11 @@ class TreeBuilder {
   const StepSegmentation& segmentation_;
   StepTimes times_;
   CallTree tree_;
+  NodeNames names_;
+  NodeTable table_;
+  std::vector<CallNode>& nodes_ = table_.nodes;
   std::vector<std::uint32_t> entry_of_name_;  // by StringId
   std::vector<NameEntry> entries_;
-  std::vector<std::uint32_t> device_names_;  // by StringId
-  std::unordered_map<std::string, std::uint32_t> name_index_;
-  std::unordered_map<std::uint64_t, std::uint32_t> children_;
   std::vector<std::uint32_t> node_of_slice_;
   std::vector<Open> open_;
   std::unordered_set<std::uint32_t> early_;  // slices that were placed before their turn
