@@ -214,6 +214,13 @@ typedef struct accel_schedule {
 ACCEL_RUNTIME_API accel_status accel_capture(const accel_schedule* schedule);
 /* Closes an open window now, or takes back an armed one. */
 ACCEL_RUNTIME_API accel_status accel_capture_stop(void);
+/* What the step that runs now is to the open window, for a recorder that goes along with it. Ask on the thread that
+ * marks steps, after accel_step. A few ns. */
+typedef struct accel_window {
+  uint32_t phase; /* 0: no window is open, 2: a warm-up step, which is thrown away, 3: a step that is kept */
+  uint32_t level; /* of the window; 0 without one */
+} accel_window;
+ACCEL_RUNTIME_API accel_window accel_window_now(void);
 /* The path of the newest capture file, as text of at most `size` bytes with its zero. ACCEL_INVALID_ARGUMENT: none yet,
  * or no room. */
 ACCEL_RUNTIME_API accel_status accel_capture_path(char* path, size_t size);

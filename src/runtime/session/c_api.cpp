@@ -77,6 +77,7 @@ accel_status accel_capture(const accel_schedule* schedule) {
 }
 
 accel_status accel_capture_stop(void) { return session().capture_stop(); }
+accel_window accel_window_now(void) { return session().window_now(); }
 accel_status accel_capture_path(char* path, size_t size) { return session().capture_path(path, size); }
 
 // A window that is open when the process ends in order is closed and written.

@@ -441,6 +441,11 @@ accel_status Session::capture_stop() {
   return ACCEL_OK;
 }
 
+accel_window Session::window_now() const {
+  if (word().state != State::active) return {0, 0};
+  return {static_cast<std::uint32_t>(plan_.phase()), schedule_.level};
+}
+
 accel_status Session::capture_path(char* path, std::size_t size) {
   if (word().dead || path == nullptr) return ACCEL_INVALID_ARGUMENT;
   const Guard guard(mutex_);

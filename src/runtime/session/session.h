@@ -41,6 +41,7 @@ class Session {
   accel_status rules_clear();
   accel_status capture(const Schedule& schedule, std::string_view asked_by);
   accel_status capture_stop();
+  accel_window window_now() const;
   accel_status capture_path(char* path, std::size_t size);
   accel_status on_action(accel_action_handler handler, void* context);
 
