@@ -99,6 +99,10 @@ class TraceBuilder {
   std::size_t mark();
   void rewind(std::size_t mark);
 
+  // For a job without a device, after the last commit: the outermost ops whose name is work become the work of a device
+  // named CPU. Nothing happens where device events were recorded.
+  void add_host_device(bool (*is_work)(std::string_view name));
+
   // Sorts, nests and links everything (parents, depths, launches by correlation) with up to `threads` threads.
   Result<TraceStore> finish();
 

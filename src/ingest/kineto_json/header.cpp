@@ -61,7 +61,7 @@ void take_distributed_info(const json& info, std::string_view text, ProcessInfo&
 }
 
 bool is_option(std::string_view key) {
-  return key == "record_shapes" || key == "profile_memory" || key.starts_with("with_");
+  return key == "record_shapes" || key == "profile_memory" || key.starts_with("with_") || key.starts_with("accel_");
 }
 
 bool is_version(std::string_view key) {

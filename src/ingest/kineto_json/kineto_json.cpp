@@ -71,6 +71,14 @@ void settle_times(const Imported& imported, ProcessInfo& process) {
   process.recorded = Interval{imported.facts.recorded_from_ns + base, imported.facts.recorded_to_ns + base};
 }
 
+// Ops that wait for others are no work of the processor.
+bool is_host_work(std::string_view op) {
+  for (const std::string_view waits : {"gloo:", "c10d::", "record_param_comms", "mpi:"}) {
+    if (op.starts_with(waits)) return false;
+  }
+  return true;
+}
+
 Error two_ranks(std::string_view path) {
   return Error{
       ErrorCode::unreadable,
@@ -127,6 +135,10 @@ Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
     notes.add(NoteCode::truncated, 1, byte(imported->text_bytes), std::to_string(input.events) + " events were kept");
   }
   if (!source.damage().empty()) notes.add(NoteCode::compressed_stream_cut, 1, "", source.damage());
+
+  // Our recorder says so in traces of jobs that use no device; others just may not have recorded it.
+  const auto device = builder.process().options.find("accel_device");
+  if (device != builder.process().options.end() && device->second == "cpu") builder.add_host_device(is_host_work);
 
   Result<TraceStore> store = builder.finish();
   if (!store) return store;
