@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/python_commands.h"
 
 namespace accel::cli {
 
@@ -80,7 +81,7 @@ int run_command_line(int argc, const char* const* argv) {
     examples += command.examples.substr(0, command.examples.find('\n') + 1);
   }
   app.footer(
-      footer(examples) +
+      "With the Python package:\n" + python_command_lines() + "\n" + footer(examples) +
       "\nExit status: 0 done, 1 a stated condition failed, 2 usage, 3 input not readable or output not writable,\n"
       "4 partly read (analyze --strict).");
 
@@ -88,6 +89,7 @@ int run_command_line(int argc, const char* const* argv) {
     std::cerr << app.help();
     return kUsage;
   }
+  if (is_python_command(argv[1])) return run_python_command(argc, argv);
   if (argv[1][0] != '-' && !is_command(argv[1])) return unknown_command(argv[1]);
   try {
     app.parse(argc, argv);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -60,7 +61,16 @@ Result<void> search(const std::string& folder, std::vector<Candidate>& found) {
     if (it->is_regular_file(ignored) && may_be_trace(name)) files.push_back(it->path().string());
   }
   std::sort(files.begin(), files.end());
-  for (std::string& file : files) found.push_back({std::move(file), "", false});
+  // A window of our recorder with ops is two files: torch's trace holds all that the native one has of steps and
+  // scopes.
+  std::vector<std::string> kept;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(kept), [&](const std::string& file) {
+    constexpr std::string_view kNative = ".accel";
+    if (!file.ends_with(kNative)) return true;
+    const std::string stem = file.substr(0, file.size() - kNative.size());
+    return !std::binary_search(files.begin(), files.end(), stem + ".pt.trace.json.gz");
+  });
+  for (std::string& file : kept) found.push_back({std::move(file), "", false});
   return {};
 }
 
