@@ -1,0 +1,108 @@
+"""Counts the steps of the training loop, and gathers what each one says: loss, samples, time waiting for data."""
+
+import math
+
+from accel.profiler.loss_values import Losses
+
+
+class StepTracker:
+    def __init__(self, session):
+        self._session = session
+        self._recorder = session.recorder
+        self._counts = {}  # optimizer -> steps
+        self._most = 0
+        self._due = False
+        self._explicit = False
+        self._worked = True  # a backward or an optimizer since the last batch
+        self._wait_ns = 0
+        self._samples = 0
+        self._epoch = -1
+        self.gc_ns = 0
+        self.index = 0
+        self.losses = Losses(session)
+        self._numbers = {}
+        self._recorder.set_on_due(self.mark_due)
+
+    # ---- what the hooks say ----
+
+    def count_of(self, optimizer: int) -> int:
+        return self._counts.get(optimizer, 0)
+
+    def optimizer_begins(self) -> None:
+        self._worked = True
+        if self._session.on_first_event is not None:
+            self._session.first_event()
+
+    def optimizer_stepped(self, optimizer: int) -> None:
+        count = self._counts[optimizer] = self._counts.get(optimizer, 0) + 1
+        if count <= self._most:
+            return
+        self._most = count
+        if self._explicit:
+            return
+        if self._due:  # nothing came between two steps of the optimizer
+            self.mark()
+        self._due = True
+        self._recorder.set_due(True)
+
+    def loader_begins(self) -> None:
+        if self._session.on_first_event is not None:
+            self._session.first_event()
+        if self._due:
+            self.mark_due()
+        elif not self._worked and not self._explicit:
+            self.mark()
+
+    def loader_ends(self, waited_ns: int, sampler) -> None:
+        self._worked = False
+        self._wait_ns += waited_ns
+        size = getattr(sampler, "batch_size", None)
+        if isinstance(size, int):
+            self._samples += size
+
+    def backward_begins(self, outputs=(), *_args, **_keywords) -> None:
+        self._worked = True
+        if self._due:
+            self.mark_due()
+        if self._session.wants_losses:
+            self.losses.take(outputs)
+
+    # ---- marks ----
+
+    def mark_due(self) -> None:
+        if self._due:
+            self.mark()
+
+    def mark_explicit(self, loss=None, samples=None, epoch=None) -> None:
+        if not self._explicit:
+            self._explicit = True
+            self._due = False
+            self._recorder.set_due(False)
+        if epoch is not None:
+            self._epoch = int(epoch)
+        if samples is not None:
+            self._samples = samples
+        self.mark(loss)
+
+    def mark(self, loss=None) -> None:
+        """The step ends here. Costs about 2 us."""
+        self._due = False
+        self._recorder.set_due(False)
+        session = self._session
+        if loss is None:
+            loss = self.losses.newest(self.index) if session.wants_losses else math.nan
+        waited, self._wait_ns = self._wait_ns, 0
+        samples, self._samples = self._samples, 0
+        if self.gc_ns:
+            self._record("python_gc_ms", self.gc_ns * 1e-6)
+            self.gc_ns = 0
+        session.before_step(self.index)
+        self._recorder.step(float(loss), float(samples) if samples else math.nan, waited, self._epoch)
+        self.index += 1
+        session.after_step(self.index - 1)
+
+    def _record(self, name: str, value: float) -> None:
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = self._recorder.number_of(name)
+        self._recorder.record(number, value)

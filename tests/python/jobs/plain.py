@@ -1,0 +1,77 @@
+"""A training job that knows nothing of any profiler. plain.py [fault=NAME] [steps=N] [workers=N] [losses=FILE] [compile=1]
+
+Prints one JSON line at its end: for each step what the planted fault took, measured by the job itself."""
+
+import json
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+settings = {"fault": "none", "steps": "40", "workers": "0", "losses": "", "compile": "0", "ms": "20"}
+settings.update(word.split("=", 1) for word in sys.argv[1:])
+fault, steps, planted_s = settings["fault"], int(settings["steps"]), float(settings["ms"]) / 1000
+planted = []  # ms a step
+
+
+def nap(seconds: float) -> float:
+    start = time.perf_counter()
+    time.sleep(seconds)
+    return (time.perf_counter() - start) * 1e3
+
+
+class Images(Dataset):
+    def __len__(self):
+        return steps * 8
+
+    def __getitem__(self, index):
+        if fault == "loader":
+            spent = nap(planted_s / 8)
+            if index % 8 == 0:
+                planted.append(0.0)
+            planted[-1] += spent
+        generator = torch.Generator().manual_seed(index)
+        return torch.randn(256, generator=generator), torch.tensor(index % 10)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(256, 256) for _ in range(6))
+        self.head = nn.Linear(256, 10)
+
+    def forward(self, x):
+        for number, block in enumerate(self.blocks):
+            x = torch.relu(block(x))
+            if fault == "python" and number == 2:
+                planted.append(nap(planted_s))
+        return self.head(x)
+
+
+def main():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = Net()
+    call = torch.compile(model, backend="aot_eager", fullgraph=True) if settings["compile"] == "1" else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    losses = []
+    for inputs, labels in DataLoader(Images(), batch_size=8, num_workers=int(settings["workers"])):
+        loss = nn.functional.cross_entropy(call(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item().hex())
+        if fault == "crash" and len(losses) == steps - 2:
+            raise RuntimeError("the training broke")
+        if fault == "exit" and len(losses) == steps - 2:
+            sys.exit(7)
+    if settings["losses"]:
+        with open(settings["losses"], "w") as file:
+            json.dump(losses, file)
+    print(json.dumps({"planted_ms": planted, "loss": losses[-1]}))
+
+
+if __name__ == "__main__":
+    main()

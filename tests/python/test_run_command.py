@@ -1,0 +1,137 @@
+"""accel-profiler run around jobs that know nothing of it."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import PROJECT
+
+JOBS = PROJECT / "tests/python/jobs"
+
+
+class Job:
+    """One finished `run`: its output, its reports, and what the job itself said."""
+
+    def __init__(self, done, folder: Path):
+        self.done, self.folder = done, folder
+        report = folder / "report/report.json"
+        self.report = json.loads(report.read_text()) if report.exists() else None
+        lines = [line for line in done.stdout.splitlines() if line.startswith('{"planted_ms"')]
+        self.said = json.loads(lines[-1]) if lines else None
+
+    @property
+    def findings(self):
+        return self.report["findings"]
+
+
+def run(python: Path, folder: Path, *words: str, options=(), launcher=(), env=None) -> Job:
+    done = subprocess.run([python.parent / "accel-profiler", "run", "-o", folder, *options, "--", *(launcher or [python]), *words],
+                          capture_output=True, text=True, cwd=PROJECT, timeout=240,
+                          env={**os.environ, "OMP_NUM_THREADS": "1", **(env or {})})
+    return Job(done, folder)
+
+
+def plain(python, folder, *words, **others) -> Job:
+    return run(python, folder, str(JOBS / "plain.py"), *words, **others)
+
+
+def planted_ms(job: Job) -> float:
+    """What the fault took in the steps that the window kept."""
+    kept = [step["index"] for step in job.report["steps"] if step["complete"]]
+    assert len(kept) >= 3
+    return sum(job.said["planted_ms"][step] for step in kept) / len(kept)
+
+
+def assert_named_first(job: Job, rule: str):
+    first = job.findings[0]
+    assert first["rule"] == rule, [(f["rule"], f["cost_ms_per_step"]) for f in job.findings]
+    planted = planted_ms(job)
+    assert abs(first["cost_ms_per_step"] - planted) <= max(2.0, 0.05 * planted), (first["cost_ms_per_step"], planted)
+
+
+def test_a_slow_loader_in_the_process_is_named_first_with_its_cost(torch_python, tmp_path):
+    job = plain(torch_python, tmp_path / "captures", "fault=loader")
+    assert job.done.returncode == 0, job.done.stderr
+    assert_named_first(job, "dataloader_starvation")
+
+
+def test_python_work_between_ops_is_named_first_with_its_cost(torch_python, tmp_path):
+    job = plain(torch_python, tmp_path / "captures", "fault=python")
+    assert_named_first(job, "python_overhead")
+
+
+def test_losses_are_bit_identical_with_and_without(torch_python, tmp_path):
+    for name, words in {"plain": (), "compiled": ("compile=1",)}.items():
+        alone, inside = tmp_path / f"{name}.alone", tmp_path / f"{name}.inside"
+        subprocess.run([torch_python, JOBS / "plain.py", f"losses={alone}", *words], check=True, capture_output=True)
+        job = plain(torch_python, tmp_path / name, f"losses={inside}", *words)
+        assert job.report is not None, job.done.stderr
+        assert len(json.loads(alone.read_text())) == 40
+        assert alone.read_text() == inside.read_text()
+
+
+@pytest.mark.parametrize("fault, status", [("crash", 1), ("exit", 7)])
+def test_a_training_that_ends_early_keeps_its_status_and_leaves_a_readable_capture(torch_python, tmp_path, fault, status):
+    job = plain(torch_python, tmp_path / "captures", f"fault={fault}", options=["--level", "1"])
+    assert job.done.returncode == status
+    assert ("the training broke" in job.done.stderr) == (fault == "crash")
+    assert len(job.report["steps"]) >= 3
+
+
+def test_a_killed_training_is_reported_as_killed(torch_python, tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    job = run(torch_python, tmp_path / "captures", str(script))
+    assert job.done.returncode == -signal.SIGKILL
+
+
+def test_a_mistake_in_a_rule_is_said_before_the_training_starts(torch_python, tmp_path):
+    job = run(torch_python, tmp_path / "captures", "-c", "print('started')", options=["--trigger", "loss < 10ms"])
+    assert job.done.returncode == 2
+    assert "units are in the names" in job.done.stderr and "started" not in job.done.stdout
+
+
+def test_a_rule_over_the_loss_wakes_it_without_user_code(torch_python, tmp_path):
+    job = plain(torch_python, tmp_path / "captures", options=["--trigger", "loss < 100 and step >= 8 => capture_next_steps(4, 1)"])
+    assert job.report is not None, job.done.stderr
+    steps = [step["index"] for step in job.report["steps"] if step["complete"]]
+    assert steps and min(steps) >= 8
+
+
+def test_a_training_signal_handler_and_exit_hooks_keep_working(torch_python, tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text("""
+import atexit, os, signal, sys, torch
+atexit.register(lambda: print("atexit ran"))
+signal.signal(signal.SIGUSR1, lambda *_: print("handler ran"))
+sys.excepthook = lambda *_: print("excepthook ran")
+model = torch.nn.Linear(4, 4); optimizer = torch.optim.SGD(model.parameters())
+for _ in range(30):
+    model(torch.ones(2, 4)).sum().backward(); optimizer.step()
+os.kill(os.getpid(), signal.SIGUSR1)
+raise ValueError
+""")
+    job = run(torch_python, tmp_path / "captures", str(script))
+    assert job.done.returncode == 1
+    for said in ("handler ran", "excepthook ran", "atexit ran"):
+        assert said in job.done.stdout
+
+
+def test_hooks_that_cannot_be_put_in_leave_the_training_untouched(torch_python, tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text("""
+import sys
+for place in ("steps", "loader", "modules", "backward", "checkpoints", "garbage"):
+    sys.modules[f"accel.profiler.hooks.{place}"] = None  # importing it fails
+import torch
+print("trained", float(torch.nn.Linear(4, 4)(torch.ones(1, 4)).sum() * 0))
+from accel.profiler import AutoProfiler
+print(len(AutoProfiler.notes()), "notes")
+""")
+    job = run(torch_python, tmp_path / "captures", str(script))
+    assert job.done.returncode == 0 and "trained" in job.done.stdout and "6 notes" in job.done.stdout

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Makes an environment with the Python package of this tree: python_env.py DIR [--torch] [--python PYTHON] [--wheels DIR]
+
+The wheel takes the command and the runtime library from build/ (make build first) and is built again when a source of it has
+changed. --torch adds the CPU build of torch that tools/requirements-torch.txt names; exit status 3 when it cannot be had.
+--wheels DIR also leaves the wheel there, for another machine."""
+
+import argparse
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+BUILD = PROJECT / "build"
+SOURCES = ("python/**/*", "cmake/*", "CMakeLists.txt", "pyproject.toml", "include/**/*.h")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--torch", action="store_true")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--wheels", type=Path)
+    options = parser.parse_args()
+    python = options.folder / "bin/python"
+    wanted = (PROJECT / "tools/requirements-torch.txt").read_text() if options.torch else ""
+    made_for = options.folder / "made-for"
+    if not made_for.exists() or made_for.read_text() != wanted:
+        shutil.rmtree(options.folder, ignore_errors=True)
+        call(options.python, "-m", "venv", options.folder)
+        if options.torch and not torch_installed(python):
+            return 3
+        made_for.write_text(wanted)
+    wheel, key = build_wheel(options.python)
+    holds = options.folder / "holds"
+    if not holds.exists() or holds.read_text() != key:
+        call(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall", wheel)
+        holds.write_text(key)
+    if options.wheels:
+        options.wheels.mkdir(parents=True, exist_ok=True)
+        shutil.copy(wheel, options.wheels)
+    return 0
+
+
+def call(*words) -> None:
+    subprocess.run([str(word) for word in words], check=True)
+
+
+def torch_installed(python: Path) -> bool:
+    done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", PROJECT / "tools/requirements-torch.txt"],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"torch cannot be had: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+    return done.returncode == 0
+
+
+def build_wheel(python: str) -> tuple[Path, str]:
+    """The wheel for this Python, and the state of the sources that it was made of."""
+    key = state_of_sources(python)
+    tag = subprocess.check_output([python, "-c", "import sys; print('cp%d%d' % sys.version_info[:2])"], text=True).strip()
+    folder = BUILD / "wheels" / tag
+    made = folder / "made-of"
+    wheels = sorted(folder.glob("*.whl"))
+    if wheels and made.exists() and made.read_text() == key:
+        return wheels[0], key
+    shutil.rmtree(folder, ignore_errors=True)
+    call(python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", folder,
+         "-C", f"cmake.define.ACCEL_PREBUILT={BUILD}", "-C", f"build-dir={BUILD}/python-{tag}", PROJECT)
+    made.write_text(key)
+    return next(folder.glob("*.whl")), key
+
+
+def state_of_sources(python: str) -> str:
+    state = hashlib.sha256(python.encode())
+    files = [path for pattern in SOURCES for path in PROJECT.glob(pattern) if path.is_file() and "__pycache__" not in path.parts]
+    for path in sorted(files):
+        state.update(str(path.relative_to(PROJECT)).encode() + path.read_bytes())
+    for path in (BUILD / "accel-profiler", BUILD / "libaccel_profiler_runtime.so"):
+        stat = path.stat()
+        state.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
+    return state.hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
