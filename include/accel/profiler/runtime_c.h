@@ -113,6 +113,7 @@ ACCEL_RUNTIME_API accel_status accel_step(const accel_step_info* info);
 /* ---- scopes ---- */
 
 /* 1 while a window is open. Read it with accel_is_active(). */
+/* NOLINTNEXTLINE(bugprone-dynamic-static-initializers): a declaration */
 ACCEL_RUNTIME_API extern uint32_t accel_runtime_active;
 
 typedef uint32_t accel_name; /* 0: none */

@@ -49,6 +49,7 @@ class KeyTable {
   std::size_t find(std::string_view text) const {
     if (text.empty()) return kCount;
     const std::size_t i = slots_[slot(text)];
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the size is beside it
     if (i == kCount || texts_[i].size() != text.size() || !same_text(text.data(), texts_[i].data(), text.size()))
       return kCount;
     return i;

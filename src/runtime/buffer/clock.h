@@ -19,7 +19,7 @@ struct ClockPair {
   std::uint32_t uncertainty_ns = 0;
 };
 
-extern bool g_clock_is_tsc;
+extern bool g_clock_is_tsc;  // NOLINT(bugprone-dynamic-static-initializers): a declaration
 
 // Decides which clock it is. Idempotent; a few system calls the first time.
 void choose_clock();
