@@ -167,7 +167,7 @@ class Auditor {
     if (any_call) return;  // the device was asked things and given no work
     if (segmentation_.source == StepSource::profiler_step || segmentation_.training || uses_device()) {
       notes_.add(NoteCode::kernels_activity_off, 1);
-    } else {
+    } else if (store_.run_steps.empty()) {  // a record of a run is no window
       notes_.add(NoteCode::launcher_process, 1);
     }
   }

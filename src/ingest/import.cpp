@@ -108,7 +108,8 @@ Result<void> apply_filters(TraceStore& store, const ImportOptions& options, cons
     window = window_of_steps(store, first, last);
     if (window.start_ns == window.end_ns) {
       return Error{ErrorCode::not_found,
-                   "The trace has no step of the range that was asked for (steps are numbered as in ProfilerStep#N).",
+                   "The trace has no step of the range that was asked for (steps are numbered as in ProfilerStep#N or "
+                   "accel::step#N).",
                    path};
     }
   }

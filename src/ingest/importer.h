@@ -21,7 +21,7 @@ struct ImportOptions {
   unsigned threads = 0;  // 0 = one per core
   Progress* progress = nullptr;
   // Filters; events outside are counted in the note `filtered`. Device events follow their launch.
-  std::optional<std::int64_t> first_step;  // ProfilerStep numbers, inclusive
+  std::optional<std::int64_t> first_step;  // numbers of the step marks, inclusive
   std::optional<std::int64_t> last_step;
   std::optional<std::int64_t> from_ns;  // relative to the trace's first event
   std::optional<std::int64_t> to_ns;

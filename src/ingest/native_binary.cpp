@@ -55,6 +55,8 @@ class Import {
     if (table == "mark") marks(rows);
     if (table == "note") notes(rows);
     if (table == "window") windows(rows);
+    if (table == "curve") curve(rows);
+    if (table == "cost") cost(rows);
     return true;
   }
 
@@ -91,6 +93,8 @@ class Import {
   void marks(const NativeRows& rows);
   void notes(const NativeRows& rows);
   void windows(const NativeRows& rows);
+  void curve(const NativeRows& rows);
+  void cost(const NativeRows& rows);
   ThreadIndex thread_of(std::uint64_t number);
   ThreadIndex thread_of_tid(std::int64_t tid);
   void settle_process(const NativeSummary& summary, const ImportOptions& options);
@@ -111,6 +115,7 @@ class Import {
   std::uint64_t tick_hz_ = 0;
   std::uint64_t window_begin_ = format::kNoU64;
   std::uint64_t window_end_ = format::kNoU64;
+  bool any_figures_ = false;      // of steps
   std::vector<SliceId> compute_;  // slices of the category compute
 };
 
@@ -224,6 +229,7 @@ void Import::steps(const NativeRows& rows) {
     const Name name{batch_.intern("accel::step#" + std::to_string(step.i64(row))), SliceKind::annotation};
     add_slice(begin.u64(row), end.u64(row), name, thread_of_tid(marking_tid_), ArgsId());
     const auto at = static_cast<std::int64_t>(end.u64(row));
+    if (!std::isnan(loss.f64(row)) || wait.i64(row) != kNotRecorded) any_figures_ = true;
     if (!std::isnan(loss.f64(row))) batch_.counters.push({at, loss.f64(row), batch_.intern("loss")});
     if (wait.i64(row) != kNotRecorded)
       batch_.counters.push({at, static_cast<double>(wait.i64(row)) * 1e-6, batch_.intern("dataloader_wait_ms")});
@@ -233,7 +239,17 @@ void Import::steps(const NativeRows& rows) {
 void Import::counter_infos(const NativeRows& rows) {
   const auto id = rows.column("id");
   const auto name = rows.column("name");
-  for (std::uint32_t row = 0; row < rows.size(); ++row) counter_names_[id.u64(row)] = batch_.intern(name.text(row));
+  const auto unit = rows.column("unit");
+  const auto source = rows.column("source");
+  const auto refresh = rows.column("refresh_ns");
+  const auto kind = rows.column("kind");  // not in files of version 1.0
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    const StringId interned = batch_.intern(name.text(row));
+    counter_names_[id.u64(row)] = interned;
+    batch_.counter_infos.push({std::max<std::int64_t>(0, refresh.i64(row)), interned, batch_.intern(unit.text(row)),
+                               batch_.intern(source.text(row)),
+                               static_cast<std::uint8_t>(kind.present() && kind.u64(row) <= 2 ? kind.u64(row) : 0)});
+  }
 }
 
 void Import::counters(const NativeRows& rows) {
@@ -257,21 +273,71 @@ void Import::marks(const NativeRows& rows) {
   }
 }
 
-// What the recorder itself found wrong, in the words of the engine; its own sentence is the detail.
+// What the recorder itself found wrong, under the code of the engine; its own sentence is the detail. A code of a newer
+// recorder is told by its severity.
 void Import::notes(const NativeRows& rows) {
+  struct Known {
+    std::string_view code;
+    NoteCode note;
+  };
+  constexpr Known kKnown[] = {
+      {"hang", NoteCode::job_hung},
+      {"not_steady", NoteCode::steps_not_steady},
+      {"dropped_records", NoteCode::recorder_records_lost},
+      {"refused_threads", NoteCode::recorder_records_lost},
+      {"dropped_steps", NoteCode::recorder_records_lost},
+      {"write_failed", NoteCode::recorder_records_lost},
+      {"thinned", NoteCode::recorder_thinned},
+      {"cost", NoteCode::recorder_cost},
+      {"sampler_absent", NoteCode::counters_absent},
+      {"shared_memory", NoteCode::shared_memory_small},
+      {"action", NoteCode::action_not_carried_out},
+      {"no_agreement", NoteCode::ranks_did_not_agree},
+      {"clock_set", NoteCode::clock_was_set},
+      {"suspended", NoteCode::process_was_suspended},
+  };
   const auto code = rows.column("code");
   const auto count = rows.column("count");
   const auto message = rows.column("message");
   const auto severity = rows.column("severity");
   for (std::uint32_t row = 0; row < rows.size(); ++row) {
     const std::string said(message.text(row));
-    if (code.text(row) == "hang") {
-      builder_.notes().add(NoteCode::step_incomplete, 1, "last step", said);
-    } else if (code.text(row) == "not_steady") {
-      builder_.notes().add(NoteCode::warm_up_in_window, 1, "", said);
-    } else if (severity.u64(row) == 1) {
+    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                    [&](const Known& entry) { return entry.code == code.text(row); });
+    if (known != std::end(kKnown)) {
+      builder_.notes().add(known->note, count.u64(row), "", said);
+    } else if (severity.u64(row) >= 1) {
       builder_.notes().add(NoteCode::dropped_buffers, count.u64(row), "", said);
     }
+  }
+}
+
+void Import::curve(const NativeRows& rows) {
+  const auto step = rows.column("step");
+  const auto begin = rows.column("begin");
+  const auto end = rows.column("end");
+  const auto wait = rows.column("loader_wait_ns");
+  const auto loss = rows.column("loss");
+  const auto samples = rows.column("samples");
+  const auto epoch = rows.column("epoch");
+  const auto longest = rows.column("longest_us");
+  const auto steps = rows.column("steps");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    const std::uint64_t count = steps.u64(row);
+    const bool sound = step.i64(row) >= 0 && end.u64(row) >= begin.u64(row) && count >= 1 && count <= 0xffffffff;
+    if (!sound) continue;
+    batch_.run_steps.push({step.i64(row), static_cast<std::int64_t>(begin.u64(row)),
+                           static_cast<std::int64_t>(end.u64(row)), longest.i64(row), wait.i64(row), epoch.i64(row),
+                           loss.f64(row), samples.f64(row), static_cast<std::uint32_t>(count)});
+  }
+}
+
+void Import::cost(const NativeRows& rows) {
+  const double percent = rows.column("percent").f64(0);
+  if (std::isfinite(percent) && percent >= 0) {
+    char text[32];
+    const auto [end, error] = std::to_chars(text, text + sizeof text, percent, std::chars_format::fixed, 2);
+    if (error == std::errc()) builder_.process().options["cost_percent"] = std::string(text, end);
   }
 }
 
@@ -300,8 +366,18 @@ void Import::settle_times() {
     if (end < 0) batch_.slices.flags[i] |= kSliceUnfinished;
   }
   for (std::int64_t& time : batch_.counters.time_ns) time = to_ns(time);
+  for (std::size_t i = 0; i < batch_.run_steps.size(); ++i) {
+    batch_.run_steps.start_ns[i] = to_ns(batch_.run_steps.start_ns[i]);
+    batch_.run_steps.end_ns[i] = to_ns(batch_.run_steps.end_ns[i]);
+    std::int64_t& longest = batch_.run_steps.longest_ns[i];
+    if (longest >= 0) longest *= 1000;
+  }
   if (window_begin_ != format::kNoU64 && window_end_ != format::kNoU64) {
     builder_.process().recorded = Interval{clock.to_ns(window_begin_), clock.to_ns(window_end_)};
+  }
+  if (any_figures_) {
+    batch_.counter_infos.push({0, batch_.intern("loss"), batch_.intern(""), batch_.intern("step"), 0});
+    batch_.counter_infos.push({0, batch_.intern("dataloader_wait_ms"), batch_.intern("ms"), batch_.intern("step"), 0});
   }
   if (pairs_.empty()) builder_.notes().add(NoteCode::no_time_base);
 }
@@ -368,7 +444,8 @@ Result<TraceStore> read(ByteSource& source, const ImportOptions& options) {
   }
   import.finish(*summary, source, options);
   Result<TraceStore> store = builder.finish();
-  if (store && store->slices.empty() && store->counters.empty()) store->notes.add(NoteCode::no_events);
+  if (store && store->slices.empty() && store->counters.empty() && store->run_steps.empty())
+    store->notes.add(NoteCode::no_events);
   return store;
 }
 

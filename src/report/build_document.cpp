@@ -150,6 +150,7 @@ void name_empty_lists(Document& document) {
        "one rank alone cannot tell waiting from transfer");
   name(document.communication.groups.empty(), "communication.groups",
        "one rank alone cannot tell waiting from transfer");
+  name(document.counters.empty(), "counters", "the recording holds no counters");
   name(document.critical_path.empty(), "critical_path", "there is no complete step to replay");
   name(document.what_if.empty(), "what_if", "nobody asked; analyze --what-if does");
   name(document.clock.empty(), "clock", "one rank needs no common clock");
@@ -223,6 +224,8 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_efficiency(build);
   build_op_kernels(build);
   build_scopes(build);
+  build_run(build);
+  build_counters(build);
   build_notes(build);
   build.reasons["topology"] = "this version does not compute it";
   build.reasons["compare"] = "one run only";

@@ -63,6 +63,8 @@ void build_what_if(Build& build);
 void build_memory(Build& build);
 void build_op_kernels(Build& build);
 void build_scopes(Build& build);
+void build_run(Build& build);
+void build_counters(Build& build);
 
 // The element types in recorded lists of input types; null where there are none.
 Text joined_types(const Build& build, std::span<const StringId> lists);

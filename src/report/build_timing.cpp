@@ -1,6 +1,7 @@
 // Steps, step time, breakdown and distortion.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "analysis/distortion.h"
@@ -210,6 +211,15 @@ void build_breakdown(Build& build) {
 
 void build_distortion(Build& build) {
   build.reasons["distortion"] = "the capture does not show what its recording cost";
+  build.reasons["distortion.recorder_percent"] = "only this project's own recorder measures its cost";
+  const auto measured = build.store.process.options.find("cost_percent");
+  if (measured != build.store.process.options.end()) {
+    double percent = 0;
+    const std::string& text = measured->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+    if (error == std::errc() && end == text.data() + text.size() && percent >= 0)
+      build.document.distortion.recorder_percent = number(percent);
+  }
   if (!build.results.distortion) return;
   const accel::Distortion& distortion = *build.results.distortion;
   Distortion& entry = build.document.distortion;

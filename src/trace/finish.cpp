@@ -153,6 +153,8 @@ Result<TraceStore> finish_store(TraceBuilder::State& state) {
       add_base(store.device_annotations.start_ns, base_ns);
       add_base(store.memory_events.time_ns, base_ns);
       add_base(store.counters.time_ns, base_ns);
+      add_base(store.run_steps.start_ns, base_ns);
+      add_base(store.run_steps.end_ns, base_ns);
     }
   });
   finish_slices(state, base_ns, any_collective, slice_rows);

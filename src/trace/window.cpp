@@ -123,14 +123,16 @@ std::uint64_t keep_window(TraceStore& store, Interval window) {
 }
 
 Interval window_of_steps(const TraceStore& store, std::int64_t first, std::int64_t last) {
-  constexpr std::string_view kMark = "ProfilerStep#";
+  constexpr std::string_view kMarks[] = {"ProfilerStep#", "accel::step#"};
   Interval window{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
   for (std::uint32_t i = 0; i < store.slices.size(); ++i) {
     if (store.slices.kind[i] != SliceKind::op && store.slices.kind[i] != SliceKind::annotation) continue;
     const std::string_view name = store.text(store.slices.name[i]);
-    if (!name.starts_with(kMark)) continue;
+    std::size_t length = 0;
+    for (const std::string_view mark : kMarks) length = name.starts_with(mark) ? mark.size() : length;
+    if (length == 0) continue;
     std::int64_t number = -1;
-    std::from_chars(name.data() + kMark.size(), name.data() + name.size(), number);
+    std::from_chars(name.data() + length, name.data() + name.size(), number);
     if (number < first || number > last) continue;
     window.start_ns = std::min(window.start_ns, store.slices.start_ns[i]);
     window.end_ns = std::max(window.end_ns, store.slices.start_ns[i] + store.slices.dur_ns[i]);

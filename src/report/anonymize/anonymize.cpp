@@ -320,6 +320,7 @@ void anonymize_names(TraceStore& store, Pseudonyms& pseudonyms) {
   rename(strings, store.device_annotations.name, all, [&](std::string_view name) { return names.range(name); });
   rename(strings, store.op_args.types, all, [&](std::string_view text) { return names.types(text); });
   rename(strings, store.counters.name, all, [&](std::string_view name) { return names.counter(name); });
+  rename(strings, store.counter_infos.name, all, [&](std::string_view name) { return names.counter(name); });
   rename(strings, store.threads.name, all, [&](std::string_view name) { return names.thread(name); });
   rename(strings, store.threads.pid_text, all, [&](std::string_view name) { return names.thread(name); });
   rename(strings, store.threads.tid_text, all, [&](std::string_view name) { return names.thread(name); });

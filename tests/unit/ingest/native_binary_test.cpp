@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/counter_values.h"
 #include "format/native_writer.h"
 #include "ingest/importer.h"
 #include "unit/format/native_files.h"
@@ -42,13 +43,16 @@ class NativeImport : public testing::Test {
     append(NativeTable::Name, native::NameRow{1, "op", "matmul"}, native::NameRow{2, "data_loading", "load batch"},
            native::NameRow{3, "mine", "stage"});
     append(NativeTable::Args, native::ArgsRow{9, "[[64, 1024]]", "bf16"});
-    append(NativeTable::CounterInfo, native::CounterInfoRow{4, "grad_norm", "", "user", 0});
+    append(NativeTable::CounterInfo, native::CounterInfoRow{4, "grad_norm", "", "user", 5000000, 0});
     append(NativeTable::Scope, native::ScopeRow{1100, 2100, format::kNoU64, 1, 9, 5},
            native::ScopeRow{3000, 9000, format::kNoU64, 2, 0, 5},
            native::ScopeRow{9500, format::kNoU64, format::kNoU64, 3, 0, 5});
     append(NativeTable::Step, native::StepRow{41, 1000, 10000, 3000, 0.5, 64, -1, 78, 3},
            native::StepRow{42, 10000, 20000, 3000, 0.4, 64, -1, 78, 3});
     append(NativeTable::Counter, native::CounterRow{4000, 1.5, 4});
+    append(NativeTable::Curve, native::CurveRow{1, 200, 600, 50, 2.0, 64, -1, 1, 2},
+           native::CurveRow{3, 600, 1000, format::kNoI64, 1.5, 32, 4, 1, 1});
+    append(NativeTable::Cost, native::CostRow{1000, 20000, 1.25, 1.0, 0.25, 0.5, 8});
     append(NativeTable::Note, native::NoteRow{1, 12, 1, "dropped_records", "rings were full", "raise it"});
     if (whole) {
       append(NativeTable::Window, native::WindowRow{1000, 20000, 2, 1, 2, "signal", "steps"});
@@ -99,9 +103,49 @@ TEST_F(NativeImport, numbers_become_counters_and_notes_of_the_recorder_become_no
   EXPECT_NE(std::find(counters.begin(), counters.end(), std::pair<std::string, double>("grad_norm", 1.5)),
             counters.end());
   EXPECT_NE(std::find(counters.begin(), counters.end(), std::pair<std::string, double>("loss", 0.4)), counters.end());
-  ASSERT_NE(read->notes.find(NoteCode::dropped_buffers), nullptr);
-  EXPECT_EQ(read->notes.find(NoteCode::dropped_buffers)->count, 12U);
+  ASSERT_NE(read->notes.find(NoteCode::recorder_records_lost), nullptr);
+  EXPECT_EQ(read->notes.find(NoteCode::recorder_records_lost)->count, 12U);
+  const CounterValues values(*read);
+  const CounterValues::Counter* grad_norm = values.find("grad_norm");
+  ASSERT_NE(grad_norm, nullptr);
+  EXPECT_EQ(grad_norm->refresh_ns, 5'000'000);
+  EXPECT_EQ(read->text(grad_norm->source), "user");
   EXPECT_EQ(read->notes.find(NoteCode::truncated), nullptr);
+}
+
+TEST_F(NativeImport, the_curve_of_the_run_is_no_part_of_the_window_and_the_cost_stands_with_the_process) {
+  const Result<TraceStore> read = import_trace(written(), {});
+  ASSERT_TRUE(read.ok());
+  ASSERT_EQ(read->run_steps.size(), 2U);
+  EXPECT_EQ(read->run_steps.step[0], 1);
+  EXPECT_EQ(read->run_steps.steps[0], 2U);
+  EXPECT_EQ(read->run_steps.start_ns[0], kEpoch + 100);
+  EXPECT_EQ(read->run_steps.end_ns[1], kEpoch + 500);
+  EXPECT_EQ(read->run_steps.longest_ns[0], 1000);
+  EXPECT_EQ(read->run_steps.loader_wait_ns[1], kNotRecorded);
+  EXPECT_DOUBLE_EQ(read->run_steps.loss[1], 1.5);
+  EXPECT_GE(read->time_range.start_ns, kEpoch + 500) << "the window begins later";
+  EXPECT_EQ(read->process.options.at("cost_percent"), "1.25");
+}
+
+TEST_F(NativeImport, steps_and_times_can_be_chosen) {
+  ImportOptions options;
+  options.first_step = options.last_step = 42;
+  const Result<TraceStore> one = import_trace(written(), options);
+  ASSERT_TRUE(one.ok()) << one.error().message;
+  EXPECT_NE(one->notes.find(NoteCode::filtered), nullptr);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < one->slices.size(); ++i) names.emplace_back(one->text(one->slices.name[i]));
+  EXPECT_EQ(std::count(names.begin(), names.end(), "accel::step#41"), 0);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "accel::step#42"), 1);
+  EXPECT_EQ(one->run_steps.size(), 2U) << "the run is still the run";
+  options.first_step = options.last_step = 7;
+  EXPECT_FALSE(import_trace(written(), options).ok());
+  ImportOptions time;
+  time.to_ns = 1000;
+  const Result<TraceStore> early = import_trace(written(), time);
+  ASSERT_TRUE(early.ok()) << early.error().message;
+  EXPECT_LT(early->slices.size(), 5U);
 }
 
 TEST_F(NativeImport, compute_scopes_stand_for_the_device_of_a_job_without_one) {
