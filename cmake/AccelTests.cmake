@@ -30,6 +30,14 @@ if(accel_thread_tests)
   accel_unit_program(unit_threads threads ${accel_thread_tests})
 endif()
 
+# A libnvidia-ml for machines without a device: tests of the sampler open it under its usual name.
+add_library(fake_nvml SHARED "${CMAKE_SOURCE_DIR}/tests/support/fake_nvml.c")
+set_target_properties(fake_nvml PROPERTIES NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" C_VISIBILITY_PRESET default)
+target_link_options(fake_nvml PRIVATE -Wl,-soname,libnvidia-ml.so.1)
+if(TARGET unit_runtime)
+  add_dependencies(unit_runtime fake_nvml)
+endif()
+
 # Tests of the runtime start the example program.
 if(TARGET unit_runtime AND TARGET example_cpp_slow_loader)
   add_dependencies(unit_runtime example_cpp_slow_loader)

@@ -65,9 +65,14 @@ ACCEL_RUNTIME_API uint32_t accel_runtime_abi_version(void);
 /* ---- switching on and off ---- */
 
 enum {
-  ACCEL_NO_SIGNAL = 1,   /* leave SIGUSR1 alone (it is only ever taken while its disposition is the default) */
-  ACCEL_NO_SOCKET = 2,   /* no control socket */
-  ACCEL_FORCE_SIGNAL = 4 /* take a free SIGUSR1 under Slurm too, which uses it to requeue jobs */
+  ACCEL_NO_SIGNAL = 1,       /* leave SIGUSR1 alone (it is only ever taken while its disposition is the default) */
+  ACCEL_NO_SOCKET = 2,       /* no control socket */
+  ACCEL_FORCE_SIGNAL = 4,    /* take a free SIGUSR1 under Slurm too, which uses it to requeue jobs */
+  ACCEL_WATCH = 8,           /* WATCHING without any rule: one record of 64 bytes a step, so that the whole run has its
+                                curve; also ACCEL_PROFILER_WATCH=1 */
+  ACCEL_EXPERT = 16,         /* level 3 may be asked for: no promise of cost is kept; for experiments */
+  ACCEL_ALLOW_COMMANDS = 32, /* rules may start commands: notify("command:..."); also ACCEL_PROFILER_ALLOW=commands */
+  ACCEL_ALLOW_WEBHOOKS = 64  /* rules may post: notify("http://..."); also ACCEL_PROFILER_ALLOW=webhooks */
 };
 
 typedef struct accel_options {
@@ -79,9 +84,11 @@ typedef struct accel_options {
   uint64_t max_ring_bytes; /* of all threads together, 0: 64 MiB. Address space; pages only while a window is open */
   uint64_t max_capture_bytes;   /* a window ends when its file has this size, 0: 1 GiB */
   uint32_t max_capture_seconds; /* a window ends after this time, 0: 60 */
+  uint32_t reserved;
+  uint64_t max_run_bytes; /* files of the record of the whole run, all together; 0: 256 MiB */
 } accel_options;
 
-#define ACCEL_OPTIONS_INIT {sizeof(accel_options), 0, NULL, -1, -1, 0, 0, 0}
+#define ACCEL_OPTIONS_INIT {sizeof(accel_options), 0, NULL, -1, -1, 0, 0, 0, 0, 0}
 
 /* Goes to IDLE: one thread asleep in poll, under 1 KB of state, nothing recorded. NULL: the defaults. About 100 us.
  * ACCEL_BUSY: another copy of the library is on in this process. */
@@ -183,10 +190,11 @@ ACCEL_RUNTIME_API accel_status accel_rule_add(const char* text, accel_rule_error
 /* WATCHING becomes IDLE. */
 ACCEL_RUNTIME_API accel_status accel_rules_clear(void);
 
-/* Who carries out what a rule asks for and this library cannot do itself: capture_memory_stack(), dump_stacks() and
+/* Who carries out what a rule asks for beside captures and marks: capture_memory_stack(), dump_stacks() and
  * notify(target). Called on the control thread, which does nothing else meanwhile; `text` dies with the call; `global`:
- * the rule asks for all ranks. It may call accel_capture, and neither accel_rule_add, accel_rules_clear nor
- * accel_on_action. NULL: nobody; such actions are then left out. */
+ * the rule asks for all ranks. It may call accel_capture and accel_notify, and neither accel_rule_add,
+ * accel_rules_clear nor accel_on_action. NULL: nobody; then notify is done as accel_notify does it, dump_stacks()
+ * writes the states of the threads, and what cannot be done is said in the files. */
 typedef enum accel_action {
   ACCEL_ACTION_MEMORY_STACK = 1,
   ACCEL_ACTION_DUMP_STACKS = 2,
@@ -194,6 +202,19 @@ typedef enum accel_action {
 } accel_action;
 typedef void (*accel_action_handler)(uint32_t action, const char* text, int global, void* context);
 ACCEL_RUNTIME_API accel_status accel_on_action(accel_action_handler handler, void* context);
+
+/* Tells somebody, as notify(target) of a rule does: file:NAME (appended, in the output folder), command:TEXT (by
+ * /bin/sh, ACCEL_MESSAGE in its environment, not waited for) and http://HOST[:PORT]/PATH (posted as JSON on a thread of
+ * its own, for some seconds at most); the last two when allowed. 50 us to 5 ms. ACCEL_INVALID_ARGUMENT: not done. */
+ACCEL_RUNTIME_API accel_status accel_notify(const char* target, const char* message);
+
+/* Who brings all ranks to one step, for rules with @global: returns the first step that all ranks keep, at or after
+ * `proposed_step`, or 0 when they do not agree. The handler also has to see to it that the other ranks call
+ * accel_capture with that start_step. Called on a thread of its own; what it answers after `timeout_ms` is not heard.
+ * Without agreement nothing is recorded. NULL: nobody; then this rank is recorded alone, and its capture says so. */
+typedef int64_t (*accel_agreement_handler)(int64_t proposed_step, uint32_t steps, const char* rule, uint32_t timeout_ms,
+                                           void* context);
+ACCEL_RUNTIME_API accel_status accel_on_agreement(accel_agreement_handler handler, void* context);
 
 /* ---- windows ---- */
 
@@ -203,12 +224,15 @@ typedef struct accel_schedule {
   uint32_t warmup;      /* steps recorded and thrown away */
   uint32_t active;      /* steps kept, at least 1 */
   uint32_t repeat;      /* windows, one after the other, at least 1; each is a file of its own */
-  uint32_t level;       /* 1 or 2 */
+  uint32_t level; /* 1 (costs below 3 %) or 2 (below 8 %): a window that costs more is thinned, then closed; 3 with
+                     ACCEL_EXPERT only */
   uint32_t steady_wait; /* wait up to so many steps more until step times spread less than 3 %; 0: do not wait, keep
                            exactly `active` steps */
+  uint32_t start_step;  /* index of the first kept step, on which the ranks agreed; warm-up steps come before it. 0: as
+                           soon as the steps are steady. A step that is over: at once, and a note says so */
 } accel_schedule;
 
-#define ACCEL_SCHEDULE_INIT {sizeof(accel_schedule), 0, 1, 5, 1, 2, 20}
+#define ACCEL_SCHEDULE_INIT {sizeof(accel_schedule), 0, 1, 5, 1, 2, 20, 0}
 
 /* Arms a window: it opens at a step mark. NULL: ACCEL_SCHEDULE_INIT. Steps that repeat in a cycle (gradient
  * accumulation) are kept for at least two cycles. ACCEL_BUSY: one is armed, open or being written. About 10 us. */

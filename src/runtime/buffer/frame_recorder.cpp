@@ -30,6 +30,7 @@ class ThreadBlock {
   // consumer
   alignas(64) std::atomic<std::uint64_t> tail{0};
   std::uint64_t dropped_before = 0;  // at open()
+  std::uint64_t looked_at = 0;       // head and dropped at the last busiest_records()
   std::uint32_t announced_life = 0;  // the owner whose thread() the sink has had
   // both, rarely
   alignas(64) std::atomic<Owner> owner{Owner::nobody};
@@ -129,6 +130,7 @@ ThreadBlock* FrameRecorder::attach() {
 }
 
 OpenScope FrameRecorder::begin(std::uint32_t name) {
+  if (is_muted(name)) return {0, 0, 0};
   ThreadBlock* block = t_block;
   if (__builtin_expect(static_cast<long>(block == nullptr), 0) != 0) {
     block = attach();
@@ -188,6 +190,7 @@ bool FrameRecorder::open() {
     g_key_made = true;
     blocks_.store(static_cast<std::atomic<ThreadBlock*>*>(memory), std::memory_order_release);
   }
+  muted_.store(nullptr, std::memory_order_release);
   const std::uint32_t count = threads();
   for (std::uint32_t i = 0; i < count; ++i) {
     ThreadBlock* block = this->block(i);
@@ -195,6 +198,7 @@ bool FrameRecorder::open() {
     const bool dead = block->owner.load(std::memory_order_acquire) == ThreadBlock::Owner::dead_thread;
     block->tail.store(block->head.load(std::memory_order_acquire), std::memory_order_release);
     block->dropped_before = block->dropped.load(std::memory_order_relaxed);
+    block->looked_at = block->head.load(std::memory_order_relaxed) + block->dropped_before;
     block->announced_life = 0;
     if (dead) block->owner.store(ThreadBlock::Owner::nobody, std::memory_order_release);
   }
@@ -258,6 +262,37 @@ std::uint64_t FrameRecorder::dropped() const {
     if (block != nullptr) sum += block->dropped.load(std::memory_order_relaxed) - block->dropped_before;
   }
   return sum;
+}
+
+std::uint64_t FrameRecorder::busiest_records() {
+  std::uint64_t most = 0;
+  const std::uint32_t count = threads();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ThreadBlock* block = this->block(i);
+    if (block == nullptr) continue;
+    const std::uint64_t made =
+        block->head.load(std::memory_order_relaxed) + block->dropped.load(std::memory_order_relaxed);
+    if (made - block->looked_at > most) most = made - block->looked_at;
+    block->looked_at = made;
+  }
+  return most;
+}
+
+bool FrameRecorder::mute(std::uint32_t name) {
+  constexpr std::size_t kBytes = kMaxMutable / 8;
+  if (name >= kMaxMutable) return false;
+  if (muted_memory_ == nullptr) {
+    void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    muted_memory_ = static_cast<std::atomic<std::uint64_t>*>(memory);
+  }
+  if (muted_.load(std::memory_order_relaxed) == nullptr) {  // of an earlier window
+    for (std::size_t i = 0; i < kBytes / sizeof *muted_memory_; ++i)
+      muted_memory_[i].store(0, std::memory_order_relaxed);
+  }
+  muted_memory_[name / 64].fetch_or(std::uint64_t{1} << (name % 64), std::memory_order_relaxed);
+  muted_.store(muted_memory_, std::memory_order_release);
+  return true;
 }
 
 void FrameRecorder::fall_silent() {

@@ -75,6 +75,12 @@ class FrameRecorder {
   std::uint32_t threads() const;
   std::size_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
 
+  // Records of the busiest thread since the last call, dropped ones included. The drainer's thread.
+  std::uint64_t busiest_records();
+  // Scopes of this name cost a look at a bit and are not recorded from here on, up to the next open(). False: no
+  // memory.
+  bool mute(std::uint32_t name);
+
   // In the child of a fork: its threads are gone and nothing is recorded any more.
   void fall_silent();
 
@@ -93,6 +99,15 @@ class FrameRecorder {
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint32_t> count_{0};  // blocks made
   std::atomic<bool> silent_{false};
+  static constexpr std::uint32_t kMaxMutable = 65536;  // as many names as there are
+  bool is_muted(std::uint32_t name) const {
+    const std::atomic<std::uint64_t>* bits = muted_.load(std::memory_order_acquire);
+    return __builtin_expect(static_cast<long>(bits != nullptr), 0) != 0 && name < kMaxMutable &&
+           (bits[name / 64].load(std::memory_order_relaxed) >> (name % 64) & 1U) != 0;
+  }
+
+  std::atomic<std::atomic<std::uint64_t>*> muted_{nullptr};  // null while nothing is muted
+  std::atomic<std::uint64_t>* muted_memory_ = nullptr;
   std::atomic<std::atomic<ThreadBlock*>*> blocks_{nullptr};  // kMaxThreads of them, made by the first open()
 };
 

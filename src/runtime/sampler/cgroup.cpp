@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr SampleField kFields[] = {
-    {"memory_usage", ""},          {"container_memory_bytes", "bytes"}, {"cpu_throttled_s", "s"},
+    {"memory_usage", ""},          {"container_memory_bytes", "bytes"}, {"cpu_throttled_s", "s", FieldKind::total},
     {"cpu_pressure_percent", "%"}, {"memory_pressure_percent", "%"},    {"io_pressure_percent", "%"}};
 
 SystemFile g_memory;

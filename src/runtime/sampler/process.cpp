@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -14,15 +15,29 @@ namespace accel::runtime::process {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kFrequencyEveryNs = 1'000'000'000;
 constexpr SampleField kFields[] = {
-    {"cpu_share", ""},       {"rss_bytes", "bytes"},     {"cpu_user_s", "s"},        {"cpu_system_s", "s"},
-    {"major_faults", ""},    {"minor_faults", ""},       {"voluntary_switches", ""}, {"forced_switches", ""},
-    {"read_bytes", "bytes"}, {"written_bytes", "bytes"}, {"run_queue_delay_s", "s"},
+    {"cpu_share", ""},
+    {"rss_bytes", "bytes"},
+    {"cpu_user_s", "s", FieldKind::total},
+    {"cpu_system_s", "s", FieldKind::total},
+    {"major_faults", "", FieldKind::total},
+    {"minor_faults", "", FieldKind::total},
+    {"voluntary_switches", "", FieldKind::total},
+    {"forced_switches", "", FieldKind::total},
+    {"read_bytes", "bytes", FieldKind::total},
+    {"written_bytes", "bytes", FieldKind::total},
+    {"run_queue_delay_s", "s", FieldKind::total},
+    {"main_thread_cpu_s", "s", FieldKind::total},
+    {"cpu_frequency_mhz", "MHz", FieldKind::level, kFrequencyEveryNs},
 };
 
 SystemFile g_statm;
 SystemFile g_io;
 SystemFile g_schedstat;
+constexpr std::size_t kFrequencies = 4;
+SystemFile g_frequency[kFrequencies];
+std::int64_t g_next_frequency_ns = 0;
 double g_cores = 1;
 double g_last_cpu_s = kUnknown;
 std::int64_t g_last_ns = 0;
@@ -46,9 +61,38 @@ double number_at(const char* text, int place) {
   return *text == 0 ? kUnknown : static_cast<double>(std::strtoull(text, nullptr, 10));
 }
 
+// Mean of a few cores that this process may use, once a second: a read may wake a sleeping core.
+double frequency_mhz(std::int64_t now_ns) {
+  if (now_ns < g_next_frequency_ns) return kUnknown;
+  g_next_frequency_ns = now_ns + kFrequencyEveryNs;
+  double sum = 0;
+  int count = 0;
+  for (SystemFile& file : g_frequency) {
+    const double khz = number_at(file.read(), 0);
+    if (!(khz > 0)) continue;
+    sum += khz;
+    ++count;
+  }
+  return count == 0 ? kUnknown : sum / count * 1e-3;
+}
+
+void open_frequencies(const cpu_set_t& allowed) {
+  std::size_t opened = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE && opened < kFrequencies; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    char path[96];
+    std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", cpu);
+    if (!g_frequency[opened].open(path)) return;  // virtual machines rarely have it
+    ++opened;
+  }
+}
+
 const char* open() {
   cpu_set_t allowed;
+  CPU_ZERO(&allowed);
   if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) g_cores = CPU_COUNT(&allowed);
+  open_frequencies(allowed);
+  g_next_frequency_ns = 0;
   g_last_cpu_s = kUnknown;
   g_statm.open("/proc/self/statm");
   g_io.open("/proc/self/io");
@@ -75,13 +119,17 @@ void sample(std::int64_t now_ns, double* values) {
   const char* io = g_io.read();
   values[8] = value_of(io, "read_bytes: ");
   values[9] = value_of(io, "\nwrite_bytes: ");
-  values[10] = number_at(g_schedstat.read(), 1) * 1e-9;  // of the main thread
+  const char* main_thread = g_schedstat.read();
+  values[10] = number_at(main_thread, 1) * 1e-9;
+  values[11] = number_at(main_thread, 0) * 1e-9;
+  values[12] = frequency_mhz(now_ns);
 }
 
 void close() {
   g_statm.close();
   g_io.close();
   g_schedstat.close();
+  for (SystemFile& file : g_frequency) file.close();
 }
 
 }  // namespace

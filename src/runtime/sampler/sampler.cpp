@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 
 namespace accel::runtime {
@@ -40,9 +41,17 @@ const SamplerDescriptor* sampler_of(const char* number, const SampleField** fiel
   return nullptr;
 }
 
+const char* g_system_root = "";
+
+void system_path(const char* path, char* out, std::size_t size) {
+  std::snprintf(out, size, "%s%s", g_system_root, path);
+}
+
 bool SystemFile::open(const char* path) {
   close();
-  fd_ = ::open(path, O_RDONLY | O_CLOEXEC);
+  char full[512];
+  system_path(path, full, sizeof full);
+  fd_ = ::open(full, O_RDONLY | O_CLOEXEC);
   return fd_ >= 0;
 }
 

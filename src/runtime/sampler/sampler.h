@@ -10,12 +10,16 @@
 
 namespace accel::runtime {
 
+enum class FieldKind : std::uint8_t { level = 0, total = 1, bits = 2 };  // as in the file: total: a sum that grows
+
 struct SampleField {
   const char* name;  // of the number; a built-in one or its own
   const char* unit;
+  FieldKind kind = FieldKind::level;
+  std::int64_t refresh_ns = 0;  // where this one field is taken less often than the sampler's others
 };
 
-inline constexpr std::size_t kMaxSampleFields = 16;
+inline constexpr std::size_t kMaxSampleFields = 24;
 
 struct SamplerDescriptor {
   const char* id;
@@ -36,6 +40,10 @@ const SamplerDescriptor* const* samplers(std::size_t& count);
 // The sampler that gives the number, null for a number of the program's own.
 const SamplerDescriptor* sampler_of(const char* number, const SampleField** field);
 
+// Tests put a folder of their own in front of /proc and /sys. Set before the first sampler runs.
+extern const char* g_system_root;
+void system_path(const char* path, char* out, std::size_t size);
+
 // Reads a small file of the system (procfs, sysfs, cgroupfs) again and again through one descriptor.
 class SystemFile {
  public:
@@ -46,7 +54,7 @@ class SystemFile {
 
  private:
   int fd_ = -1;
-  char text_[1024] = {};
+  char text_[4096] = {};  // /proc/net/dev of a machine with many interfaces
 };
 
 }  // namespace accel::runtime

@@ -69,7 +69,8 @@ void SamplerThread::take(std::size_t index, std::int64_t now_ns) {
     std::memcpy(&bits, &values[f], sizeof bits);
     recorder_.instant(kNumberRecord | running_[index].slots[f], bits);
   }
-  running_[index].next_ns = now_ns + (recording ? sampler.window_interval_ns : sampler.interval_ns);
+  running_[index].next_ns = now_ns + (recording ? sampler.window_interval_ns : sampler.interval_ns) *
+                                         std::int64_t{slower_.load(std::memory_order_relaxed)};
 }
 
 void SamplerThread::loop() {
@@ -85,7 +86,8 @@ void SamplerThread::loop() {
       if (!running.open) begin(i);
       // A window that has just opened does not wait for the slower rhythm outside of it.
       const bool recording = __atomic_load_n(&active_, __ATOMIC_RELAXED) != 0;
-      if (recording && running.next_ns > now + all[i]->window_interval_ns) running.next_ns = now;
+      const std::int64_t slowest = all[i]->window_interval_ns * std::int64_t{slower_.load(std::memory_order_relaxed)};
+      if (recording && running.next_ns > now + slowest) running.next_ns = now;
       if (running.open && now >= running.next_ns) take(i, now);
     }
     timespec used{};

@@ -24,6 +24,9 @@ class SamplerThread {
   // Processor time that sampling took so far.
   std::int64_t cost_ns() const { return cost_ns_.load(std::memory_order_relaxed); }
 
+  // Samples every so many times less often; 1 = as the descriptors say. Any thread.
+  void slow_down(std::uint32_t times) { slower_.store(times, std::memory_order_relaxed); }
+
   static constexpr std::size_t kMaxSamplers = 8;
 
  private:
@@ -45,6 +48,7 @@ class SamplerThread {
   std::atomic<std::uint32_t> wanted_{0};
   std::atomic<bool> runs_{false};
   std::atomic<std::int64_t> cost_ns_{0};
+  std::atomic<std::uint32_t> slower_{1};
   std::atomic<const char*> absent_[kMaxSamplers] = {};
   Running running_[kMaxSamplers];
 };

@@ -67,13 +67,21 @@ accel_status accel_on_action(accel_action_handler handler, void* context) {
   return session().on_action(handler, context);
 }
 
+accel_status accel_on_agreement(accel_agreement_handler handler, void* context) {
+  return session().on_agreement(handler, context);
+}
+accel_status accel_notify(const char* target, const char* message) {
+  return target == nullptr ? ACCEL_INVALID_ARGUMENT : session().notify_now(target, message == nullptr ? "" : message);
+}
+
 accel_status accel_capture(const accel_schedule* schedule) {
   accel_schedule read = ACCEL_SCHEDULE_INIT;
   if (!read_struct(schedule, read)) return ACCEL_INVALID_ARGUMENT;
   const bool in_range = read.active >= 1 && read.active <= 1000000 && read.repeat >= 1 && read.warmup <= 1000000 &&
-                        read.level >= 1 && read.level <= 2;
+                        read.level >= 1 && read.level <= 3;
   if (!in_range) return ACCEL_INVALID_ARGUMENT;
-  return session().capture({read.wait, read.warmup, read.active, read.repeat, read.level, read.steady_wait}, "program");
+  return session().capture(
+      {read.wait, read.warmup, read.active, read.repeat, read.level, read.steady_wait, read.start_step}, "program");
 }
 
 accel_status accel_capture_stop(void) { return session().capture_stop(); }

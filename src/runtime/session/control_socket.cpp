@@ -15,7 +15,6 @@
 #include <cstring>
 
 namespace accel::runtime {
-namespace {
 
 // The folder must be a real one, ours, and closed to others: /tmp is everybody's.
 int private_folder(char* path, std::size_t size) {
@@ -36,23 +35,47 @@ int private_folder(char* path, std::size_t size) {
   return S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 077) == 0 ? 0 : EPERM;
 }
 
-}  // namespace
-
-int ControlSocket::open() {
-  char folder[80];
-  const int error = private_folder(folder, sizeof folder);
-  if (error != 0) return error;
+// "PID" or, for the second process of that number, "PID-NAMESPACE".
+int ControlSocket::take_lock(const char* folder) {
   const auto pid = static_cast<long>(::getpid());
-  char lock_path[104];
-  std::snprintf(lock_path, sizeof lock_path, "%s/%ld.lock", folder, pid);
-  lock_ = ::open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock_ < 0) return errno;
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+  char space[40] = {};
+  const ssize_t length = ::readlink("/proc/self/ns/pid", space, sizeof space - 1);
+  const unsigned long long number = length > 5 ? std::strtoull(space + 5, nullptr, 10) : 0;  // pid:[NUMBER]
+  char own[24];
+  std::snprintf(own, sizeof own, "%llu\n", number);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (attempt == 0) {
+      std::snprintf(path_, sizeof path_, "%s/%ld.lock", folder, pid);
+    } else {
+      std::snprintf(path_, sizeof path_, "%s/%ld-%llu.lock", folder, pid, number);
+    }
+    lock_ = ::open(path_, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (lock_ < 0) return errno;
+    if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) {
+      (void)!::ftruncate(lock_, 0);
+      (void)!::pwrite(lock_, own, std::strlen(own), 0);
+      return 0;
+    }
+    char other[24] = {};
+    const bool known = ::pread(lock_, other, sizeof other - 1, 0) > 0;
     ::close(lock_);
     lock_ = -1;
-    return EBUSY;
+    if (!known || std::strcmp(own, other) == 0) break;
   }
-  std::snprintf(path_, sizeof path_, "%s/%ld.sock", folder, pid);
+  path_[0] = 0;
+  return EBUSY;
+}
+
+int ControlSocket::open(bool listens) {
+  char folder[70];
+  int error = private_folder(folder, sizeof folder);
+  if (error == 0) error = take_lock(folder);
+  if (error != 0) {
+    path_[0] = 0;
+    return error;
+  }
+  std::memcpy(path_ + std::strlen(path_) - 4, "sock", 4);
+  if (!listens) return 0;
   listen_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listen_ < 0) return errno;
   sockaddr_un address{};
@@ -110,7 +133,7 @@ void ControlSocket::finish_request(int client, const char* reply) {
 
 void ControlSocket::close() {
   if (listen_ >= 0) ::unlink(path_);
-  if (lock_ >= 0 && path_[0] != 0) {
+  if (lock_ >= 0) {
     char lock_path[104];
     std::snprintf(lock_path, sizeof lock_path, "%s", path_);
     std::memcpy(lock_path + std::strlen(lock_path) - 4, "lock", 4);

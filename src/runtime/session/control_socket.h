@@ -8,11 +8,16 @@
 
 namespace accel::runtime {
 
+// The folder of the user's own for sockets and locks, made when needed: a real one, ours, and closed to others. 0 or
+// errno.
+int private_folder(char* path, std::size_t size);
+
 class ControlSocket {
  public:
-  // Makes folder, lock and socket. 0; EBUSY: another copy of the library has this process; else errno: no socket, go on
-  // without.
-  int open();
+  // Makes folder and lock, and the socket when `listens`. 0; EBUSY: another copy of the library has this process; else
+  // errno: no socket, go on without. Two containers that share the folder may have a process of the same number: the
+  // lock knows the PID namespace, and the second takes a longer name.
+  int open(bool listens);
   int descriptor() const { return listen_; }
   // Answers the waiting client within a second: `answer` turns a request into an answer (without its line end).
   template <typename Answer>
@@ -30,6 +35,7 @@ class ControlSocket {
   const char* path() const { return path_; }
 
  private:
+  int take_lock(const char* folder);
   int accept_request(char* request, std::size_t size);
   void finish_request(int client, const char* reply);
 

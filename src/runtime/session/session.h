@@ -16,9 +16,12 @@
 #include "runtime/buffer/names.h"
 #include "runtime/session/capture.h"
 #include "runtime/session/control_socket.h"
+#include "runtime/session/run_record.h"
 #include "runtime/session/state.h"
+#include "runtime/session/time_watch.h"
 #include "runtime/session/window_plan.h"
 #include "runtime/trigger/numbers.h"
+#include "runtime/trigger/rule.h"
 
 namespace accel::runtime {
 
@@ -44,6 +47,8 @@ class Session {
   accel_window window_now() const;
   accel_status capture_path(char* path, std::size_t size);
   accel_status on_action(accel_action_handler handler, void* context);
+  accel_status on_agreement(accel_agreement_handler handler, void* context);
+  accel_status notify_now(const char* target, const char* message);
 
   accel_name name_of(std::string_view category, std::string_view name) {
     return word().dead ? NameRegistry::kOther : names_.intern(category, name);
@@ -67,20 +72,44 @@ class Session {
   Transition take(Event event);
   void wake();
 
-  static void* control_thread(void* session);
   void control_loop();
   bool control_once();
+  // A rule that fired, copied out of the lock.
+  struct FiredRule {
+    RuleAction action;
+    accel_action_handler handler = nullptr;
+    void* context = nullptr;
+    accel_agreement_handler agreement = nullptr;
+    void* agreement_context = nullptr;
+    char text[Rule::kMaxTextBytes + 1] = {};
+  };
+  struct Extras;
+  Extras* extras();
   void carry_out_rules();
+  void carry_out(const FiredRule& rule);
+  void act_alone(const FiredRule& rule);
+  void ask_ranks(const FiredRule& rule, const Schedule& schedule);
+  bool hear_ranks();
+  // A note in the open capture, else in the next one, and in the record of the run.
+  void say(const char* code, const char* message, const char* remedy);
+  void tell_pending(Capture& capture);
+  void mark_everywhere(const char* text);
   void prepare();
   void steer_samplers();
   void note_absent_samplers(Capture& capture);
   void watch_window();
+  void govern(Capture& capture, std::int64_t now);
+  std::int64_t own_cpu_ns() const;
+  void watch_time(Capture& capture, std::int64_t now);
   void finish_window(bool recorded);
   void answer(std::string_view request, char* reply, std::size_t size);
   bool start_control();
   accel_status enable_locked(const accel_options& options);
   void read_rule_file(const char* path);
+  // Whoever made the transition out of ACTIVE calls this, once.
   void end_window(const char* reason, std::uint64_t now);
+  RecordIdentity identity() const { return {output_, rank_, world_size_}; }
+  void keep_run_record();
   void window_step(std::uint64_t now, const StepRecord& record);
   void feed_rules(const StepRecord& record);
   accel_status capture_locked(const Schedule& schedule, std::string_view asked_by);
@@ -102,8 +131,10 @@ class Session {
   std::uint64_t window_end_ = 0;
   std::atomic<const char*> ended_by_{nullptr};
   std::atomic<Capture*> capture_{nullptr};
+  std::atomic<RunRecord*> run_{nullptr};  // while there are rules, or the program asked to watch
   std::int64_t window_opened_ns_ = 0;
   std::int64_t next_flush_ns_ = 0;
+  TimeWatch time_watch_;
   int last_error_ = 0;
   std::atomic<std::uint32_t> bad_rules_{0};  // of the rule file; the line of the first
 
@@ -119,14 +150,23 @@ class Session {
   std::int32_t world_size_ = -1;
   std::uint32_t max_seconds_ = 0;
   std::uint64_t max_bytes_ = 0;
+  std::uint64_t max_run_bytes_ = 0;
   std::uint32_t captures_ = 0;
   char* output_ = nullptr;
   char* newest_path_ = nullptr;
   const char* asked_by_ = "program";  // kept by the names
   std::uint32_t asked_by_bytes_ = 7;
   bool rings_filling_ = false;
+  std::uint32_t samplers_slower_ = 1;
+  std::uint32_t muted_ = 0;       // names
+  std::uint64_t usual_step_ = 0;  // ticks, when the window opened; 0: not steady
   accel_action_handler action_handler_ = nullptr;
   void* action_context_ = nullptr;
+  accel_agreement_handler agreement_handler_ = nullptr;
+  void* agreement_context_ = nullptr;
+  std::uint32_t allowed_ = 0;                      // NotifyAllowed
+  Extras* extras_ = nullptr;                       // control thread
+  std::atomic<std::uint64_t> usual_step_time_{0};  // ticks: the last step
   ControlSocket socket_;
 
   FrameRecorder recorder_;

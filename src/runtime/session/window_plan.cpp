@@ -50,6 +50,14 @@ std::uint32_t StepHistory::cycle() const {
   return repeats_after(1) ? 1 : 0;
 }
 
+std::uint64_t StepHistory::usual() const {
+  if (cycle() != 1) return 0;
+  std::uint64_t sorted[kSteps];
+  for (std::uint32_t i = 0; i < used_; ++i) sorted[i] = ago(i);
+  std::nth_element(sorted, sorted + used_ / 2, sorted + used_);
+  return sorted[used_ / 2];
+}
+
 void WindowPlan::begin(const Schedule& schedule) {
   *this = WindowPlan();
   phase_ = Phase::waiting;
@@ -58,9 +66,22 @@ void WindowPlan::begin(const Schedule& schedule) {
   asks_steady_ = schedule.steady_wait > 0;
   warmup_left_ = schedule.warmup;
   active_ = schedule.active;
+  start_step_ = schedule.start_step;
 }
 
-WindowPlan::Move WindowPlan::armed_step(const StepHistory& history) {
+WindowPlan::Move WindowPlan::open() {
+  phase_ = warmup_left_ > 0 ? Phase::warmup : Phase::active;
+  return Move::open;
+}
+
+WindowPlan::Move WindowPlan::armed_step(const StepHistory& history, std::int64_t next_step) {
+  if (start_step_ > 0) {  // what others count on is neither waited past nor made longer
+    const std::int64_t before = std::int64_t{start_step_} - next_step;
+    if (before > std::int64_t{warmup_left_}) return Move::stay;
+    late_ = before < 0;
+    warmup_left_ = before < 0 ? 0 : static_cast<std::uint32_t>(before);
+    return open();
+  }
   if (wait_left_ > 0) {
     --wait_left_;
     return Move::stay;
@@ -74,8 +95,7 @@ WindowPlan::Move WindowPlan::armed_step(const StepHistory& history) {
     steady_ = false;
   }
   if (asks_steady_ && cycle_ > 1 && active_ < 2 * cycle_) active_ = 2 * cycle_;
-  phase_ = warmup_left_ > 0 ? Phase::warmup : Phase::active;
-  return Move::open;
+  return open();
 }
 
 WindowPlan::Move WindowPlan::window_step() {

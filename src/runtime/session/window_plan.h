@@ -18,6 +18,8 @@ class StepHistory {
   // Length of the cycle in the steps, 1 = every step is like the others, 0 = the steps are not steady or too few.
   // Steady: steps at the same place of the cycle differ by less than 3 % (the median over the places and rounds).
   std::uint32_t cycle() const;
+  // The median step where every step is like the others, 0 where they are not steady or too few.
+  std::uint64_t usual() const;
 
  private:
   std::uint64_t ago(std::uint32_t steps) const { return steps_[(next_ + kSteps - 1 - steps) % kSteps]; }
@@ -37,6 +39,7 @@ struct Schedule {
   std::uint32_t repeat = 1;
   std::uint32_t level = 2;
   std::uint32_t steady_wait = 20;
+  std::uint32_t start_step = 0;  // index of the first kept step, agreed among ranks; 0: as soon as can be
 };
 
 class WindowPlan {
@@ -46,7 +49,8 @@ class WindowPlan {
 
   void begin(const Schedule& schedule);
   // At a step mark while the window is armed and prepared: stay or open.
-  Move armed_step(const StepHistory& history);
+  // `next_step`: index of the step that begins here.
+  Move armed_step(const StepHistory& history, std::int64_t next_step);
   // At a step mark inside the window: stay, keep_from_here (the warm-up is over) or close.
   Move window_step();
 
@@ -55,8 +59,11 @@ class WindowPlan {
   std::uint32_t planned_steps() const { return active_; }
   bool was_steady() const { return steady_; }
   std::uint32_t cycle() const { return cycle_; }
+  // The step that was agreed on had already begun.
+  bool was_late() const { return late_; }
 
  private:
+  Move open();
   Phase phase_ = Phase::outside;
   bool steady_ = true;
   std::uint32_t wait_left_ = 0;
@@ -65,7 +72,9 @@ class WindowPlan {
   std::uint32_t active_ = 0;
   std::uint32_t kept_ = 0;
   std::uint32_t cycle_ = 0;
+  std::uint32_t start_step_ = 0;
   bool asks_steady_ = false;
+  bool late_ = false;
 };
 
 }  // namespace accel::runtime

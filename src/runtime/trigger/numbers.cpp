@@ -32,6 +32,8 @@ std::string_view to_string(NumberSource source) {
       return "cgroup";
     case NumberSource::nvml:
       return "nvml";
+    case NumberSource::network:
+      return "network";
     case NumberSource::framework:
       return "framework";
     case NumberSource::user:

@@ -9,7 +9,7 @@
 
 namespace accel::runtime {
 
-enum class NumberSource : std::uint8_t { step, given, process, cgroup, nvml, framework, user };
+enum class NumberSource : std::uint8_t { step, given, process, cgroup, nvml, network, framework, user };
 
 struct NumberDescriptor {
   std::string_view name;

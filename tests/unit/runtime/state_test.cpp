@@ -186,9 +186,9 @@ TEST(WindowPlan, a_schedule_waits_warms_up_keeps_and_closes) {
   WindowPlan plan;
   plan.begin({2, 2, 3, 1, 2, 0});
   const StepHistory none;
-  EXPECT_EQ(plan.armed_step(none), WindowPlan::Move::stay);
-  EXPECT_EQ(plan.armed_step(none), WindowPlan::Move::stay);
-  EXPECT_EQ(plan.armed_step(none), WindowPlan::Move::open);
+  EXPECT_EQ(plan.armed_step(none, 1), WindowPlan::Move::stay);
+  EXPECT_EQ(plan.armed_step(none, 1), WindowPlan::Move::stay);
+  EXPECT_EQ(plan.armed_step(none, 1), WindowPlan::Move::open);
   EXPECT_EQ(plan.phase(), WindowPlan::Phase::warmup);
   EXPECT_EQ(plan.window_step(), WindowPlan::Move::stay);
   EXPECT_EQ(plan.window_step(), WindowPlan::Move::keep_from_here);
@@ -203,15 +203,37 @@ TEST(WindowPlan, steadiness_is_waited_for_up_to_a_limit_and_two_cycles_are_cover
   WindowPlan plan;
   plan.begin({0, 0, 5, 1, 2, 3});
   const StepHistory unsteady = history_of({100, 150, 90, 170, 120, 200, 80, 140, 110, 190});
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(plan.armed_step(unsteady), WindowPlan::Move::stay);
-  EXPECT_EQ(plan.armed_step(unsteady), WindowPlan::Move::open);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(plan.armed_step(unsteady, 1), WindowPlan::Move::stay);
+  EXPECT_EQ(plan.armed_step(unsteady, 1), WindowPlan::Move::open);
   EXPECT_FALSE(plan.was_steady());
   std::vector<std::uint64_t> steps;
   for (int i = 0; i < 24; ++i) steps.push_back(i % 4 == 3 ? 300 : 100);
   plan.begin({0, 0, 5, 1, 2, 3});
-  EXPECT_EQ(plan.armed_step(history_of(steps)), WindowPlan::Move::open);
+  EXPECT_EQ(plan.armed_step(history_of(steps), 1), WindowPlan::Move::open);
   EXPECT_TRUE(plan.was_steady());
   EXPECT_EQ(plan.planned_steps(), 8U);
+}
+
+TEST(WindowPlan, a_step_that_ranks_agreed_on_is_the_first_kept_one_and_a_late_rank_says_so) {
+  Schedule schedule;
+  schedule.warmup = 2;
+  schedule.active = 3;
+  schedule.start_step = 50;
+  const StepHistory unsteady;
+  WindowPlan plan;
+  plan.begin(schedule);
+  EXPECT_EQ(plan.armed_step(unsteady, 47), WindowPlan::Move::stay);
+  EXPECT_EQ(plan.armed_step(unsteady, 48), WindowPlan::Move::open) << "warm-up steps come before it";
+  EXPECT_EQ(plan.window_step(), WindowPlan::Move::stay);
+  EXPECT_EQ(plan.window_step(), WindowPlan::Move::keep_from_here) << "at the mark that begins step 50";
+  EXPECT_FALSE(plan.was_late());
+  plan.begin(schedule);
+  EXPECT_EQ(plan.armed_step(unsteady, 50), WindowPlan::Move::open);
+  EXPECT_EQ(plan.phase(), WindowPlan::Phase::active);
+  EXPECT_FALSE(plan.was_late());
+  plan.begin(schedule);
+  EXPECT_EQ(plan.armed_step(unsteady, 51), WindowPlan::Move::open);
+  EXPECT_TRUE(plan.was_late());
 }
 
 }  // namespace
