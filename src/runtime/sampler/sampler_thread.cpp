@@ -1,18 +1,12 @@
 #include "runtime/sampler/sampler_thread.h"
 
-#include <pthread.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <limits>
 
 #include "runtime/buffer/clock.h"
+#include "runtime/buffer/detached_thread.h"
 #include "runtime/session/capture.h"
 
 namespace accel::runtime {
@@ -20,26 +14,11 @@ namespace accel::runtime {
 void SamplerThread::want(std::uint32_t sources) {
   wanted_.store(sources, std::memory_order_release);
   if (sources == 0 || runs_.load(std::memory_order_acquire)) return;
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  pthread_attr_t attributes;
-  if (::pthread_attr_init(&attributes) != 0) return;
-  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t made;
   runs_.store(true, std::memory_order_release);
-  if (::pthread_create(&made, &attributes, &SamplerThread::thread, this) != 0)
-    runs_.store(false, std::memory_order_release);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::pthread_attr_destroy(&attributes);
-}
-
-void* SamplerThread::thread(void* pointer) {
-  ::prctl(PR_SET_NAME, "accel-sampler");
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 5);
-  static_cast<SamplerThread*>(pointer)->loop();
-  return nullptr;
+  cost_ns_.store(0, std::memory_order_relaxed);  // of the thread that ended
+  const bool started =
+      start_detached("accel-sampler", 5, [](void* samplers) { static_cast<SamplerThread*>(samplers)->loop(); }, this);
+  if (!started) runs_.store(false, std::memory_order_release);
 }
 
 void SamplerThread::begin(std::size_t index) {

@@ -37,7 +37,6 @@ class SamplerThread {
     std::uint16_t slots[kMaxSampleFields] = {};
   };
 
-  static void* thread(void* pointer);
   void loop();
   void begin(std::size_t index);
   void take(std::size_t index, std::int64_t now_ns);

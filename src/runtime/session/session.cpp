@@ -288,7 +288,13 @@ accel_status Session::on_agreement(accel_agreement_handler handler, void* contex
 
 accel_status Session::notify_now(const char* target, const char* message) {
   if (word().dead || word().state == State::off) return ACCEL_DISABLED;
-  return notify(identity(), target, message, allowed_) == nullptr ? ACCEL_OK : ACCEL_INVALID_ARGUMENT;
+  char folder[1024];
+  {
+    const Guard guard(mutex_);
+    if (output_ == nullptr || std::strlen(output_) >= sizeof folder) return ACCEL_NO_RESOURCES;
+    std::memcpy(folder, output_, std::strlen(output_) + 1);
+  }
+  return notify({folder, rank_, world_size_}, target, message, allowed_) == nullptr ? ACCEL_OK : ACCEL_INVALID_ARGUMENT;
 }
 
 // ---- the ends of the process ----
