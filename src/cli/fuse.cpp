@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/find_topology.h"
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
@@ -21,6 +22,7 @@ constexpr std::size_t kListed = 16;
 
 struct Options {
   std::vector<std::string> paths;
+  std::vector<std::string> topology;
   std::string output = kDefaultFolder;
   bool dry_run = false;
   std::string language = "en";
@@ -118,7 +120,15 @@ int run(const Options& options) {
     print_error(Error{digest.error().code, digest.error().message, candidate.path});
     status = kUnreadable;
   }
-  const fusion::Job job = fusion::fuse(std::move(digests));
+  std::vector<std::string> files;
+  files.reserve(candidates->size());
+  for (const Candidate& candidate : *candidates) files.push_back(candidate.path);
+  auto topology = find_topology(options.topology, files);
+  if (!topology) {
+    print_error(topology.error());
+    return kUnreadable;
+  }
+  const fusion::Job job = fusion::fuse(std::move(digests), std::move(*topology));
   if (options.dry_run) {
     print_outcome(job);
     return finish_output(status != kDone ? status : worth_a_report(job) ? kDone : kUnreadable);
@@ -151,6 +161,10 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag(
       "--dry-run", options->dry_run,
       "only say which ranks were found and are missing, what offsets were corrected, how many collectives match");
+  app.add_option(
+         "--topology", options->topology,
+         "output of nvidia-smi topo -m, nvlink -s or --query-gpu [*topo*.txt and *nvlink*.txt beside the traces]")
+      ->type_name("FILE");
   app.add_option("-o,--output", options->output, fmt::format("folder for the report [{}]", kDefaultFolder))
       ->type_name("DIR");
   app.add_option("--step-annotation", options->analysis.step_annotation,

@@ -109,7 +109,7 @@ std::vector<Finding> run(const JobInput& input, std::span<const Finding> earlier
   const double exposed = transfer_exposed_ns(input.job);
   double others = 0;  // of the same time, named by another rule
   for (const Finding& finding : earlier)
-    if (finding.rule == "small_collectives") others += finding.claim.communication_ns;
+    if (finding.rule == "small_collectives" || finding.rule == "slow_link") others += finding.claim.communication_ns;
   const double cost = std::max(0.0, exposed - others);
   if (input.share(cost) < kWarningShare) return {};
   const Operation operation = costliest(input.job);

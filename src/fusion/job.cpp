@@ -4,13 +4,14 @@
 
 namespace accel::fusion {
 
-Job fuse(std::vector<RankDigest> digests) {
+Job fuse(std::vector<RankDigest> digests, std::optional<Topology> topology) {
   Job job;
   job.set = make_rank_set(std::move(digests));
   job.matching = match_collectives(job.set);
   job.clocks = align_clocks(job.set, job.matching);
   job.timings = time_collectives(job.set, job.matching, job.clocks);
   job.stragglers = find_stragglers(job.set, job.matching, job.timings);
+  job.topology = place_groups(job.set, job.matching, job.timings, std::move(topology));
   return job;
 }
 

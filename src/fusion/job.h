@@ -8,6 +8,7 @@
 #include "fusion/collective_matching/collective_matching.h"
 #include "fusion/rank_set/rank_set.h"
 #include "fusion/straggler/straggler.h"
+#include "fusion/topology/job_topology.h"
 
 namespace accel::fusion {
 
@@ -17,8 +18,10 @@ struct Job {
   ClockAlignment clocks;
   std::vector<CollectiveTiming> timings;  // of matching.collectives
   StragglerAnalysis stragglers;
+  JobTopology topology;
 };
 
-Job fuse(std::vector<RankDigest> digests);
+// `topology` of one host, which counts for all of them.
+Job fuse(std::vector<RankDigest> digests, std::optional<Topology> topology = std::nullopt);
 
 }  // namespace accel::fusion

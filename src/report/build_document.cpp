@@ -227,7 +227,7 @@ Document build_document(const TraceStore& store, const AnalysisResults& results,
   build_run(build);
   build_counters(build);
   build_notes(build);
-  build.reasons["topology"] = "this version does not compute it";
+  build.reasons["topology"] = "a capture of one rank shows no link; give the ranks of a job together";
   build.reasons["compare"] = "one run only";
   build.document.not_measured = explain_unmeasured(build.document, build.reasons);
   name_empty_lists(build.document);

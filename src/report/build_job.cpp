@@ -9,6 +9,7 @@
 
 #include "base/version.h"
 #include "report/build_parts.h"
+#include "report/build_topology.h"
 #include "report/not_measured.h"
 
 namespace accel::report {
@@ -32,6 +33,7 @@ class Builder {
     breakdown();
     add_findings(document_, diagnosis_);
     communication();
+    add_topology(document_, job_);
     clocks();
     notes();
     explain();
@@ -192,6 +194,8 @@ class Builder {
       if (timing.global_ns) entry.global_ms = ms_of(*timing.global_ns);
       if (timing.busbw_bytes_per_s) entry.busbw_gbps = number(*timing.busbw_bytes_per_s / 1e9);
       entry.exposed_ms = ms_of(timing.exposed_ns);
+      if (one.group < job_.topology.groups.size())
+        entry.path = valid_utf8(fusion::describe(job_.topology.groups[one.group].path));
       document_.communication.collectives.push_back(std::move(entry));
     }
   }
@@ -309,7 +313,10 @@ class Builder {
     reasons_["findings[].gain.memory_bytes"] = "the action is not about memory";
     reasons_["plan"] = "no estimate is possible from this capture";
     reasons_["throughput"] = "the input does not state the batch size";
-    reasons_["topology"] = "the topology is not known: paths and their limits are not named";
+    reasons_["topology"] = "no output of nvidia-smi topo -m was given (--topology) or lies beside the traces";
+    reasons_["topology.devices[]"] = "the topology does not state it";
+    reasons_["topology.links[]"] = "the product or the speed of its links is not known";
+    reasons_["topology.groups[]"] = "the path is not known, or no collective is large enough to tell a bandwidth";
     reasons_["compare"] = "one run only";
     reasons_["communication.collectives[].path"] = reasons_["topology"];
     reasons_["communication.collectives[].bytes"] = "the recording does not state the size";

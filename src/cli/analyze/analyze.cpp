@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/fail_if.h"
+#include "cli/find_topology.h"
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
@@ -60,6 +61,12 @@ class Run {
       return kUnreadable;
     }
     several_ = candidates->size() > 1;
+    std::vector<std::string> files;
+    files.reserve(candidates->size());
+    for (const Candidate& candidate : *candidates) files.push_back(candidate.path);
+    auto topology = find_topology(options_.topology, files);
+    if (!topology) return failed(topology.error());
+    topology_ = std::move(*topology);
     if (auto loaded = load_pseudonyms(); !loaded) return failed(loaded.error());
     for (const Candidate& candidate : *candidates) {
       if (auto done = take(candidate); !done) return failed(done.error());
@@ -103,12 +110,13 @@ class Run {
   }
 
   const AnalyzeOptions& options_;
-  report::Pseudonyms pseudonyms_;            // when reports are made anonymous
-  bool several_ = false;                     // files to try; how many are traces shows only by reading them
-  std::optional<Analysed> first_;            // waits until it is known whether it is the only one
-  std::vector<OverviewRow> overview_;        // of those written when there are several
-  std::vector<fusion::RankDigest> digests_;  // of all of them then: ranks of one job are compared at the end
-  std::vector<std::string> skipped_;         // files of folders that are no traces
+  report::Pseudonyms pseudonyms_;             // when reports are made anonymous
+  bool several_ = false;                      // files to try; how many are traces shows only by reading them
+  std::optional<Analysed> first_;             // waits until it is known whether it is the only one
+  std::vector<OverviewRow> overview_;         // of those written when there are several
+  std::optional<fusion::Topology> topology_;  // of the hosts, where it is known
+  std::vector<fusion::RankDigest> digests_;   // of all of them then: ranks of one job are compared at the end
+  std::vector<std::string> skipped_;          // files of folders that are no traces
   std::string last_reason_;
   FlightDumps flight_dumps_;
   bool lost_data_ = false;
@@ -245,7 +253,7 @@ Result<void> Run::finish() {
                               skipped_.front(), skipped_.size() > 1 ? ", ..." : ""));
   }
   std::optional<fusion::Job> job;
-  if (digests_.size() > 1) job = fusion::fuse(std::move(digests_));
+  if (digests_.size() > 1) job = fusion::fuse(std::move(digests_), topology_);
   if (job && !worth_a_report(*job)) job.reset();
   if (job && first_) {
     const Analysed first = std::move(*std::exchange(first_, std::nullopt));

@@ -83,6 +83,10 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("PATH", options.paths, "a trace, a folder of traces, or - for standard input")
       ->required()
       ->type_name("");
+  app.add_option("--topology", options.topology,
+                 "output of nvidia-smi topo -m, nvlink -s or --query-gpu, for the paths between ranks [*topo*.txt and "
+                 "*nvlink*.txt beside the traces]")
+      ->type_name("FILE");
   app.add_option("-o,--output", options.output,
                  fmt::format("folder for the report [{}/NAME of the trace]", kDefaultFolder))
       ->type_name("DIR");

@@ -15,7 +15,8 @@ namespace accel::cli {
 
 struct AnalyzeOptions {
   std::vector<std::string> paths;
-  std::string output;  // empty: kDefaultFolder/NAME
+  std::vector<std::string> topology;  // files with outputs of nvidia-smi; empty: what lies beside the traces
+  std::string output;                 // empty: kDefaultFolder/NAME
   ImportOptions import;
   AnalysisOptions analysis;
   std::vector<const report::WriterDescriptor*> writers;

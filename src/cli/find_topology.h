@@ -1,0 +1,18 @@
+// The topology of a job's hosts: files that were named, or what lies beside the traces. One thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fusion/topology/topology.h"
+
+namespace accel::cli {
+
+// Outputs of nvidia-smi (topo -m, nvlink -s, --query-gpu), one after the other. Without any named, text files whose
+// name holds "topo" or "nvlink" in the folders of the traces; such a file that is something else is passed over.
+Result<std::optional<fusion::Topology>> find_topology(const std::vector<std::string>& named,
+                                                      const std::vector<std::string>& traces);
+
+}  // namespace accel::cli
