@@ -19,6 +19,7 @@ struct Operation {
   double bytes = 0;  // per step
   double seconds = 0;
   double bus_bytes = 0;
+  std::map<std::uint32_t, double> groups;  // exposed transfer by group
 };
 
 // The operation that leaves most transfer uncovered.
@@ -35,8 +36,10 @@ Operation costliest(const fusion::Job& job) {
     ++operation.per_step;
     for (const fusion::Member& member : one.members) {
       const fusion::CommunicationEvent& event = job.set.ranks[member.rank].events[member.event];
-      if (member.rank == timing.last)
-        operation.exposed_ns += static_cast<double>(event.end_ns - event.start_ns - event.overlapped_ns);
+      if (member.rank != timing.last) continue;
+      const auto exposed = static_cast<double>(event.end_ns - event.start_ns - event.overlapped_ns);
+      operation.exposed_ns += exposed;
+      operation.groups[one.group] += exposed;
     }
     if (one.bytes > 0) operation.bytes += static_cast<double>(one.bytes);
     if (timing.busbw_bytes_per_s) {
@@ -124,9 +127,11 @@ std::vector<Finding> run(const JobInput& input, std::span<const Finding> earlier
            input.job.stragglers.exposed_waiting_ns / 1e6, "ms");
   evidence(fmt::format("{} per step", operation.name), operation.per_step, "count");
   if (operation.seconds > 0)
-    evidence(fmt::format("bus bandwidth of {} from the last arrival to the end; what the path could carry is not known",
-                         operation.name),
+    evidence(fmt::format("bus bandwidth of {} from the last arrival to the end", operation.name),
              operation.bus_bytes / operation.seconds / 1e9, "GB/s");
+  const auto group = std::max_element(operation.groups.begin(), operation.groups.end(),
+                                      [](const auto& one, const auto& other) { return one.second < other.second; });
+  if (group != operation.groups.end()) evidence("path of most of it: " + path_text(input.job, group->first), 0, "");
   const double compute = compute_ns(input.job);
   evidence("compute per step that could hide it", compute / 1e6, "ms");
   finding.action = action_for(operation);

@@ -62,6 +62,13 @@ std::string operation_text(const std::string& canonical) {
   return text;
 }
 
+std::string path_text(const fusion::Job& job, std::size_t group) {
+  if (group >= job.topology.groups.size()) return "topology unknown";
+  const fusion::GroupPath& path = job.topology.groups[group];
+  if (!path.achieved_gbps) return fusion::describe_with_speed(path.path);
+  return fmt::format("large messages reach {}", fusion::use_of_path(path.path, *path.achieved_gbps).sentence);
+}
+
 double transfer_exposed_ns(const fusion::Job& job) {
   return std::max(0.0, job.stragglers.exposed_ns - job.stragglers.exposed_waiting_ns);
 }

@@ -22,6 +22,10 @@ Location rank_location(const fusion::Job& job, std::uint32_t row, std::string_vi
 // "All-reduce" of the operation that most of its group's time goes to; "Communication" without one.
 std::string operation_text(const std::string& canonical);
 
+// Over which path a group of CollectiveMatching::groups communicates, what that carries and what is reached of it; that
+// it is not known, and why, where it is not.
+std::string path_text(const fusion::Job& job, std::size_t group);
+
 // The shortest exposed communication of any rank, per step: what is left when nobody waits.
 double transfer_exposed_ns(const fusion::Job& job);
 

@@ -92,11 +92,17 @@ PathUse use_of_path(const Path& path, double achieved_gbps) {
   }
   use.share = achieved_gbps / *path.expected_gbps;
   use.is_limit = *use.share >= kPathFullShare;
+  const bool sound = *use.share >= kPathSoundShare;
   use.sentence =
       fmt::format("{:.1f} GB/s, {:.0f} % of {}; {}", achieved_gbps, 100 * *use.share, describe_with_speed(path),
-                  *use.is_limit ? "the path is the limit" : "the path could carry more");
-  use.sentence_zh = fmt::format("{:.1f} GB/s，为{}的 {:.0f} %；{}", achieved_gbps, describe_with_speed_zh(path),
-                                100 * *use.share, *use.is_limit ? "路径已是瓶颈" : "路径尚有余量");
+                  *use.is_limit ? "the path is the limit"
+                  : sound       ? "as much as a sound path gives messages of tens of megabytes"
+                                : "the path could carry more");
+  use.sentence_zh =
+      fmt::format("{:.1f} GB/s，为{}的 {:.0f} %；{}", achieved_gbps, describe_with_speed_zh(path), 100 * *use.share,
+                  *use.is_limit ? "路径已是瓶颈"
+                  : sound       ? "与正常路径上数十兆字节消息的实测水平相当"
+                                : "路径尚有余量");
   return use;
 }
 

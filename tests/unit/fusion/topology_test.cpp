@@ -256,6 +256,10 @@ TEST(Path, SaysWhetherItIsTheLimit) {
       "360.0 GB/s, 80 % of NVLink 4, 18 links: 450.0 GB/s each way (by the product's data sheet); the path is the "
       "limit");
   EXPECT_FALSE(*use_of_path(path, 90).is_limit);
+  const PathUse usual = use_of_path(path, 250);
+  EXPECT_FALSE(*usual.is_limit);
+  EXPECT_NE(usual.sentence.find("56 % of NVLink 4, 18 links"), std::string::npos) << usual.sentence;
+  EXPECT_NE(usual.sentence.find("as much as a sound path gives messages of tens of megabytes"), std::string::npos);
   const PathUse blind = use_of_path(path_between(nullptr, rank(0, 0), rank(1, 1)), 10);
   EXPECT_EQ(blind.is_limit, std::nullopt);
   EXPECT_EQ(blind.sentence, "10.0 GB/s over topology unknown: no output of nvidia-smi topo -m was given");
