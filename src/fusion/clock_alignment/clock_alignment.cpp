@@ -32,13 +32,29 @@ constexpr std::size_t kMostAnchors = 4000;  // of one pair of clocks
 struct Anchor {
   struct End {
     std::uint32_t host;
-    std::int64_t end_ns;  // mean over the host's ranks
-    double last_share;    // 1/n where one of its n ranks arrived last
+    std::int64_t end_ns;   // mean over the host's ranks
+    double last_share;     // 1/n where one of its n ranks arrived last
+    bool counted = false;  // in the sums below, with this time:
+    double above_ns = 0;
   };
   std::vector<End> ends;   // ascending by host
   double transfer_ns = 0;  // shortest local duration: that of the last arriver
   double bias_ns = 0;      // transfer, or the arrival spread where that is less
+  // Sums over the hosts that are placed, so that what all others say is known without asking each of them.
+  std::int64_t base_ns = 0;
+  double above_ns = 0;  // of the ends on the common axis, above base_ns
+  double last_share = 0;
+  std::int64_t count = 0;
 };
+
+// Clocks that contradict themselves may be fitted to anything: differences of such times must still be numbers.
+std::int64_t on_axis(const HostClock& clock, std::int64_t time_ns) {
+  constexpr std::int64_t kLast = (std::int64_t{1} << 62) - 1;
+  constexpr double kMostFine = 1e18;
+  const double fine = clock.shift_ns + clock.drift * static_cast<double>(time_ns - clock.origin_ns);
+  const std::int64_t coarse = std::clamp(time_ns + clock.coarse_ns, -kLast, kLast);
+  return std::clamp(coarse + std::llround(std::clamp(fine, -kMostFine, kMostFine)), -kLast, kLast);
+}
 
 class Aligner {
  public:
@@ -97,11 +113,10 @@ class Aligner {
         ends[out_.host_of_rank[member.rank]].push_back(event(member).end_ns);
       if (ends.size() < 2) continue;
       for (const auto& [host, times] : ends) {
-        std::int64_t above = 0;
-        for (const std::int64_t time : times) above += time - times.front();
-        const auto count = static_cast<std::int64_t>(times.size());
-        anchor.ends.push_back(
-            {host, times.front() + above / count, host == last ? 1.0 / static_cast<double>(count) : 0.0});
+        double above = 0;
+        for (const std::int64_t time : times) above += static_cast<double>(time - times.front());
+        const auto count = static_cast<double>(times.size());
+        anchor.ends.push_back({host, times.front() + std::llround(above / count), host == last ? 1.0 / count : 0.0});
       }
       anchor.transfer_ns = shortest;
       anchor.bias_ns = std::min(shortest, longest - shortest);
@@ -115,15 +130,22 @@ class Aligner {
   // Hosts one after the other, each against those that are placed: the one that shares most with them first.
   void place_all() {
     std::vector<std::size_t> shared(out_.hosts.size(), 0);
+    std::vector<bool> seen(anchors_.size(), false);
     reference_ = 0;
     std::uint32_t next = 0;
     out_.hosts[0].method = "reference: its clock is the common one";
     while (true) {
       out_.hosts[next].aligned = true;
       for (const std::uint32_t i : of_host_[next]) {
+        if (seen[i]) continue;
+        seen[i] = true;
         for (const Anchor::End& end : anchors_[i].ends) ++shared[end.host];
       }
-      if (next != reference_) fit(next);
+      if (next == reference_) {
+        count_ends(next);
+      } else {
+        fit(next);
+      }
       std::size_t most = 0;
       std::uint32_t best = reference_;
       for (std::uint32_t host = 0; host < out_.hosts.size(); ++host) {
@@ -136,27 +158,44 @@ class Aligner {
     }
   }
 
+  Anchor::End& end_of(Anchor& anchor, std::uint32_t host) const {
+    return *std::lower_bound(anchor.ends.begin(), anchor.ends.end(), host,
+                             [](const Anchor::End& end, std::uint32_t wanted) { return end.host < wanted; });
+  }
+
+  // The ends of a host as its clock is placed now.
+  void count_ends(std::uint32_t host) {
+    for (const std::uint32_t i : of_host_[host]) {
+      Anchor& anchor = anchors_[i];
+      Anchor::End& end = end_of(anchor, host);
+      const std::int64_t time = common(host, end.end_ns);
+      if (anchor.count == 0) anchor.base_ns = time;
+      if (end.counted) {
+        anchor.above_ns -= end.above_ns;
+      } else {
+        end.counted = true;
+        anchor.last_share += end.last_share;
+        ++anchor.count;
+      }
+      end.above_ns = static_cast<double>(time - anchor.base_ns);
+      anchor.above_ns += end.above_ns;
+    }
+  }
+
   // Where the others say that an anchor ended, and how far their last arriver biases that.
   struct Target {
     std::int64_t time_ns = 0;
     double bias_ns = 0;
     bool found = false;
   };
-  Target target(const Anchor& anchor, std::uint32_t except) const {
+  static Target target(const Anchor& anchor, const Anchor::End& except) {
     Target out;
-    std::int64_t above = 0;
-    std::int64_t count = 0;
-    for (const Anchor::End& end : anchor.ends) {
-      if (end.host == except || !out_.hosts[end.host].aligned) continue;
-      const std::int64_t time = common(end.host, end.end_ns);
-      if (count == 0) out.time_ns = time;
-      above += time - out.time_ns;
-      out.bias_ns += anchor.bias_ns * end.last_share;
-      ++count;
-    }
+    const std::int64_t count = anchor.count - (except.counted ? 1 : 0);
     if (count == 0) return out;
-    out.time_ns += above / count;
-    out.bias_ns /= static_cast<double>(count);
+    const double above = anchor.above_ns - (except.counted ? except.above_ns : 0);
+    const double share = anchor.last_share - (except.counted ? except.last_share : 0);
+    out.time_ns = anchor.base_ns + std::llround(above / static_cast<double>(count));
+    out.bias_ns = anchor.bias_ns * share / static_cast<double>(count);
     out.found = true;
     return out;
   }
@@ -184,12 +223,11 @@ class Aligner {
     HostClock& clock = out_.hosts[host];
     std::vector<Sample> samples;
     for (const std::uint32_t i : of_host_[host]) {
-      const Anchor& anchor = anchors_[i];
-      const Target other = target(anchor, host);
+      Anchor& anchor = anchors_[i];
+      const Anchor::End& own = end_of(anchor, host);
+      const Target other = target(anchor, own);
       if (!other.found) continue;
-      const auto own = std::find_if(anchor.ends.begin(), anchor.ends.end(),
-                                    [&](const Anchor::End& end) { return end.host == host; });
-      samples.push_back({own->end_ns, other.time_ns - own->end_ns, other.bias_ns - anchor.bias_ns * own->last_share,
+      samples.push_back({own.end_ns, other.time_ns - own.end_ns, other.bias_ns - anchor.bias_ns * own.last_share,
                          anchor.transfer_ns});
     }
     if (samples.empty()) return;
@@ -225,13 +263,10 @@ class Aligner {
     clock.systematic_ns = 2 * best.offset_error + open + kLargestBias * std::abs(one_sided);
     clock.anchors = points.size();
     clock.method = fmt::format("ends of {} collective{}", points.size(), points.size() == 1 ? "" : "s");
+    count_ends(host);
   }
 
-  std::int64_t common(std::uint32_t host, std::int64_t time_ns) const {
-    const HostClock& clock = out_.hosts[host];
-    const double fine = clock.shift_ns + clock.drift * static_cast<double>(time_ns - clock.origin_ns);
-    return time_ns + clock.coarse_ns + static_cast<std::int64_t>(std::llround(fine));
-  }
+  std::int64_t common(std::uint32_t host, std::int64_t time_ns) const { return on_axis(out_.hosts[host], time_ns); }
 
   void check_causality() {
     for (const MatchedCollective& collective : matching_.collectives) {
@@ -272,9 +307,7 @@ class Aligner {
 }  // namespace
 
 std::int64_t ClockAlignment::common_ns(std::uint32_t rank, std::int64_t time_ns) const {
-  const HostClock& clock = hosts[host_of_rank[rank]];
-  const double fine = clock.shift_ns + clock.drift * static_cast<double>(time_ns - clock.origin_ns);
-  return time_ns + clock.coarse_ns + static_cast<std::int64_t>(std::llround(fine));
+  return on_axis(hosts[host_of_rank[rank]], time_ns);
 }
 
 double ClockAlignment::error_ns(std::uint32_t a, std::uint32_t b) const {
