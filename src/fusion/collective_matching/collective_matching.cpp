@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "fusion/collective_matching/alignment.h"
+#include "fusion/collective_matching/point_to_point.h"
 #include "fusion/digest/collective_name.h"
+#include "fusion/rank_set/pipeline_stages.h"
 
 namespace accel::fusion {
 namespace {
@@ -24,6 +26,7 @@ using GroupKey = std::tuple<std::string, std::vector<std::int64_t>>;
 struct GroupEvents {
   ProcessGroup group;
   std::map<std::uint32_t, std::vector<std::uint32_t>> by_rank;  // rows of events in the order of issue
+  std::vector<RankEvents> point_to_point;                       // sends and receives
 };
 
 std::string issue_text(const Signature& signature) {
@@ -40,7 +43,7 @@ bool lost_records(const RankDigest& digest) {
 
 class Matcher {
  public:
-  explicit Matcher(const RankSet& set) : set_(set) {}
+  explicit Matcher(const RankSet& set) : set_(set), reading_(set.ranks) {}
 
   CollectiveMatching match() {
     std::vector<GroupEvents> groups = collect();
@@ -84,12 +87,22 @@ class Matcher {
         events.group = group;
         rows.push_back(&events);
       }
-      for (std::uint32_t i = 0; i < digest.events.size(); ++i)
-        if (digest.events[i].group < rows.size()) rows[digest.events[i].group]->by_rank[r].push_back(i);
+      for (std::uint32_t i = 0; i < digest.events.size(); ++i) {
+        if (digest.events[i].group >= rows.size()) continue;
+        GroupEvents& events = *rows[digest.events[i].group];
+        const std::string_view name = digest.text(digest.events[i].name);
+        if (name != "send" && name != "recv") {
+          events.by_rank[r].push_back(i);
+          continue;
+        }
+        if (events.point_to_point.empty() || events.point_to_point.back().rank != r)
+          events.point_to_point.push_back({r, {}});
+        events.point_to_point.back().events.push_back(i);
+      }
     }
     std::vector<GroupEvents> out;
     for (auto& [key, events] : groups)
-      if (!events.by_rank.empty()) out.push_back(std::move(events));
+      if (!events.by_rank.empty() || !events.point_to_point.empty()) out.push_back(std::move(events));
     return out;
   }
 
@@ -105,7 +118,9 @@ class Matcher {
     }
     index_ = static_cast<std::uint32_t>(matching_.groups.size());
     const std::size_t before = matching_.collectives.size();
-    group.why = events.by_rank.size() > 1 ? match_by_sequence(events) : "only one of its ranks is here";
+    group.why = events.by_rank.size() > 1 ? match_by_sequence(events)
+                : events.by_rank.empty()  ? "sends and receives, which are matched two ranks at a time"
+                                          : "only one of its ranks is here";
     if (group.why.empty()) {
       group.method = MatchMethod::sequence;
     } else if (events.by_rank.size() > 1) {
@@ -113,9 +128,14 @@ class Matcher {
       match_by_step(events);
       if (matching_.collectives.size() > before) group.method = MatchMethod::step_order;
     }
+    present_ = group.present.size();
+    const std::size_t pairs_from = matching_.collectives.size();
+    all += match_pairs(events, before, group);
+    if (group.method == MatchMethod::none && matching_.collectives.size() > pairs_from)
+      group.method = MatchMethod::step_order;
     std::uint64_t used = 0;
     for (std::size_t i = before; i < matching_.collectives.size(); ++i) {
-      finish(group, matching_.collectives[i]);
+      finish(matching_.collectives[i]);
       used += matching_.collectives[i].members.size();
     }
     group.matched = matching_.collectives.size() - before;
@@ -123,9 +143,39 @@ class Matcher {
     matching_.groups.push_back(std::move(group));
   }
 
-  void finish(const MatchedGroup& group, MatchedCollective& collective) const {
+  // Returns how many sends and receives there are.
+  std::uint64_t match_pairs(const GroupEvents& events, std::size_t first, MatchedGroup& group) {
+    if (events.point_to_point.empty()) return 0;
+    std::uint64_t count = 0;
+    for (const RankEvents& of_rank : events.point_to_point) {
+      count += of_rank.events.size();
+      group.present.push_back(of_rank.rank);
+    }
+    std::sort(group.present.begin(), group.present.end());
+    group.present.erase(std::unique(group.present.begin(), group.present.end()), group.present.end());
+    const bool lost = std::any_of(group.present.begin(), group.present.end(),
+                                  [&](std::uint32_t rank) { return lost_records(set_.ranks[rank]); });
+    PointToPoint found = match_point_to_point(set_, reading_, events.point_to_point);
+    std::map<std::int64_t, std::uint32_t> place;  // pairs come after the collectives of their step
+    for (std::size_t i = first; i < matching_.collectives.size(); ++i) {
+      std::uint32_t& next = place[matching_.collectives[i].step];
+      next = std::max(next, matching_.collectives[i].index + 1);
+    }
+    for (MatchedCollective& pair : found.pairs) {
+      pair.index = place[pair.step]++;
+      matching_.collectives.push_back(std::move(pair));
+    }
+    for (Divergence& divergence : found.divergences) {
+      divergence.group = index_;
+      divergence.records_lost = lost;
+      matching_.divergences.push_back(std::move(divergence));
+    }
+    return count;
+  }
+
+  void finish(MatchedCollective& collective) const {
     collective.group = index_;
-    collective.complete = collective.members.size() == group.present.size();
+    collective.complete = collective.sender != kNoRow || collective.members.size() == present_;
     for (const Member& member : collective.members) {
       const CommunicationEvent& one = event(member.rank, member.event);
       const RankDigest& digest = set_.ranks[member.rank];
@@ -240,6 +290,11 @@ class Matcher {
   void note_divergence(std::int64_t number, std::uint32_t rank, const std::vector<Signature>& reference,
                        const std::vector<Signature>& own) {
     if (own == reference || !complete(rank, number)) return;
+    // What has no description may be anything.
+    const auto undescribed = [](const Signature& one) { return one.name == "unknown" || one.name == "send_recv"; };
+    if (std::any_of(own.begin(), own.end(), undescribed) ||
+        std::any_of(reference.begin(), reference.end(), undescribed))
+      return;
     const std::size_t place = static_cast<std::size_t>(
         std::mismatch(reference.begin(), reference.end(), own.begin(), own.end()).first - reference.begin());
     Divergence divergence;
@@ -261,8 +316,10 @@ class Matcher {
   }
 
   const RankSet& set_;
+  const PeerReading reading_;
   CollectiveMatching matching_;
   std::uint32_t index_ = 0;  // of the group at work
+  std::size_t present_ = 0;  // ranks that take part in its collectives
 };
 
 }  // namespace
@@ -277,6 +334,10 @@ std::string_view to_string(MatchMethod method) {
       break;
   }
   return "none";
+}
+
+bool is_meeting(const MatchedCollective& collective) {
+  return !is_one_sided(collective.name) || collective.sender != kNoRow;
 }
 
 CollectiveMatching match_collectives(const RankSet& set) { return Matcher(set).match(); }

@@ -1,6 +1,7 @@
 // Which events of different ranks are one and the same collective. By process group (name and ranks), then by sequence
 // number where the recorded ones agree with everything else, otherwise by step and order of issue within it. Never the
-// n-th kernel of one file with the n-th of another: ranks of one job record different numbers of them. Pure.
+// n-th kernel of one file with the n-th of another: ranks of one job record different numbers of them. A send meets the
+// receive of its step that is as far down the list of those two ranks. Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,15 @@ struct MatchedCollective {
   std::int64_t sequence = kNotRecorded;  // as recorded
   std::int64_t bytes = kNotRecorded;     // of the largest member
   std::string dtype;
-  bool complete = true;          // every rank of the group that is here took part
-  bool in_complete_step = true;  // of all members
-  std::vector<Member> members;   // ascending by rank; at least two
+  bool complete = true;           // every rank of the group that is here took part
+  bool in_complete_step = true;   // of all members
+  std::uint32_t sender = kNoRow;  // of a send and the receive that it meets ("send_recv"): row of RankSet::ranks
+  std::vector<Member> members;    // ascending by rank; at least two
 };
+
+// Ranks meet in it: none leaves before all have come. Broadcasts and their like let the first go early; a send and its
+// receive meet.
+bool is_meeting(const MatchedCollective& collective);
 
 struct MatchedGroup {
   std::string name;

@@ -46,7 +46,9 @@ std::string_view canonical_collective(std::string_view recorded) {
   return {};
 }
 
-bool is_point_to_point(std::string_view canonical) { return canonical == "send" || canonical == "recv"; }
+bool is_point_to_point(std::string_view canonical) {
+  return canonical == "send" || canonical == "recv" || canonical == "send_recv";
+}
 
 bool is_one_sided(std::string_view canonical) {
   return is_point_to_point(canonical) || canonical == "broadcast" || canonical == "reduce" || canonical == "gather" ||

@@ -41,6 +41,15 @@ std::map<std::string, std::vector<std::int64_t>> configured_groups(const std::st
 struct Metadata {
   std::string_view name;  // canonical
   std::optional<std::size_t> row;
+  std::optional<std::uint32_t> range;  // that launched it together with others, which is why no row is its own
+};
+
+// What a coalescing range launched, and what the descriptions inside it say.
+struct Coalesced {
+  std::string_view name;          // canonical, of the range itself
+  std::vector<std::size_t> rows;  // descriptions inside it, in the order of issue
+  std::size_t kernels = 0;        // that it launched
+  std::size_t seen = 0;           // of them so far
 };
 
 class Collector {
@@ -63,6 +72,7 @@ class Collector {
 
   std::uint64_t device_events() {
     std::uint64_t unlaunched = 0;
+    std::vector<std::pair<std::uint32_t, Metadata>> found;
     for (std::uint32_t i = 0; i < store_.device_events.size(); ++i) {
       if (store_.device_events.kind[i] != DeviceEventKind::kernel) continue;
       if (index_.communication_name[store_.device_events.name[i].value] == 0) continue;
@@ -71,8 +81,10 @@ class Collector {
         ++unlaunched;
         continue;
       }
-      add_device_event(i);
+      found.emplace_back(i, metadata_of(i));
+      if (found.back().second.range) ++ranges_[*found.back().second.range].kernels;
     }
+    for (auto& [event, metadata] : found) add_device_event(event, std::move(metadata));
     return unlaunched;
   }
 
@@ -114,22 +126,18 @@ class Collector {
     return !canonical_collective(store_.text(store_.collectives.name[row])).empty();
   }
 
-  // A range that launched for operations described inside it: theirs where there is one alone.
-  Metadata inside(std::uint32_t range) {
+  // What is described inside a range that launched: one operation is what was launched, several were coalesced.
+  const Coalesced& inside(std::uint32_t range) {
     const auto [at, is_new] = ranges_.try_emplace(range);
-    if (!is_new) return at->second;
-    Metadata& found = at->second;
+    Coalesced& found = at->second;
+    if (!is_new) return found;
     found.name = canonical_collective(store_.text(store_.slices.name[range]));
     const std::uint32_t last = store_.thread_ranges[store_.slices.thread[range].value].second;
     const std::int64_t end = store_.slice_end_ns(SliceId(range));
-    std::size_t described = 0;
     for (std::uint32_t i = range + 1; i < std::min(last, range + kMostInside) && store_.slices.start_ns[i] < end; ++i) {
       const auto row = find(by_op_, i);
-      if (!row || !has_name(*row)) continue;
-      ++described;
-      found.row = row;
+      if (row && has_name(*row)) found.rows.push_back(*row);
     }
-    if (described != 1) found.row.reset();
     return found;
   }
 
@@ -142,7 +150,12 @@ class Collector {
       if (const auto row = find(by_op_, slice.value); row && has_name(*row)) found.row = row;
       if (names_library_range(store_.text(store_.slices.name[slice.value]))) range = slice.value;
     }
-    if (!found.row && range) found = inside(*range);
+    if (!found.row && range) {
+      const Coalesced& all = inside(*range);
+      found.name = all.name;
+      if (all.rows.size() == 1) found.row = all.rows.front();
+      if (all.rows.size() > 1) found.range = range;
+    }
     if (found.row) found.name = canonical_collective(store_.text(store_.collectives.name[*found.row]));
     if (found.name.empty()) found.name = canonical_collective(store_.text(store_.device_events.name[event]));
     return found;
@@ -199,7 +212,45 @@ class Collector {
     if (metadata.name == "recv") event.peer = table.source_rank[row];
   }
 
-  void add_device_event(std::uint32_t i) {
+  std::string_view name_of(std::size_t row) const {
+    return canonical_collective(store_.text(store_.collectives.name[row]));
+  }
+
+  // As many kernels as descriptions: one each, in their order. One kernel for several sends and receives is all of them
+  // at once; for several collectives of one kind and group it is one that moves what they move together.
+  void add_device_event(std::uint32_t i, Metadata metadata) {
+    const CommunicationEvent plain = timed_event(i);
+    if (!metadata.range) return add(plain, metadata);
+    Coalesced& all = ranges_[*metadata.range];
+    const std::size_t place = all.seen++;
+    if (all.kernels == all.rows.size()) return add(plain, {name_of(all.rows[place]), all.rows[place], {}});
+    if (all.kernels != 1) return add(plain, metadata);
+    const auto every = [&](auto holds) { return std::all_of(all.rows.begin(), all.rows.end(), holds); };
+    if (every([&](std::size_t row) { return is_point_to_point(name_of(row)); })) {
+      for (const std::size_t row : all.rows) add(plain, {name_of(row), row, {}});
+      return;
+    }
+    const std::size_t first = all.rows.front();
+    const std::uint32_t group = group_of(first);
+    if (!every([&](std::size_t row) { return name_of(row) == name_of(first) && group_of(row) == group; }))
+      return add(plain, metadata);
+    CommunicationEvent joined = plain;
+    describe({name_of(first), first, {}}, joined);
+    for (std::size_t k = 1; k < all.rows.size(); ++k) {
+      CommunicationEvent one;
+      describe({name_of(first), all.rows[k], {}}, one);
+      joined.bytes =
+          joined.bytes == kNotRecorded || one.bytes == kNotRecorded ? kNotRecorded : joined.bytes + one.bytes;
+    }
+    digest_.events.push_back(joined);
+  }
+
+  void add(CommunicationEvent event, const Metadata& metadata) {
+    describe(metadata, event);
+    digest_.events.push_back(event);
+  }
+
+  CommunicationEvent timed_event(std::uint32_t i) const {
     CommunicationEvent event;
     event.place = EventPlace::device;
     event.start_ns = store_.device_events.start_ns[i];
@@ -212,8 +263,7 @@ class Collector {
       event.stream = store_.streams.stream[stream.value];
       event.device = static_cast<std::int32_t>(store_.streams.device[stream.value]);
     }
-    describe(metadata_of(i), event);
-    digest_.events.push_back(event);
+    return event;
   }
 
   CommunicationEvent host_event(std::uint32_t slice, std::string_view name) {
@@ -260,7 +310,7 @@ class Collector {
   std::map<std::string, std::vector<std::int64_t>> configured_;
   std::vector<std::pair<std::uint32_t, std::size_t>> by_op_;
   std::vector<std::pair<std::uint32_t, std::size_t>> by_kernel_;
-  std::map<std::uint32_t, Metadata> ranges_;
+  std::map<std::uint32_t, Coalesced> ranges_;
   std::map<std::pair<std::string, std::vector<std::int64_t>>, std::uint32_t> groups_;
 };
 

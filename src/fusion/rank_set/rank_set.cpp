@@ -8,6 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "fusion/digest/plausible.h"
+#include "fusion/rank_set/pipeline_stages.h"
+
 namespace accel::fusion {
 namespace {
 
@@ -33,16 +36,26 @@ class Sorter {
   }
 
   RankSet sort() {
+    leave_out_absurd();
     leave_out_foreign();
     keep_one_each();
     name_missing();
     find_steps();
+    set_.stage = pipeline_stages(set_.ranks);
     return std::move(set_);
   }
 
  private:
   void leave_out(const RankDigest& digest, std::string reason) {
     set_.left_out.push_back({digest.source, digest.rank, std::move(reason)});
+  }
+
+  void leave_out_absurd() {
+    std::erase_if(digests_, [&](const RankDigest& digest) {
+      if (is_plausible(digest)) return false;
+      leave_out(digest, "its times or sizes cannot be those of a recording");
+      return true;
+    });
   }
 
   // The job is the one that most files are of.

@@ -24,6 +24,9 @@ struct RankSet {
   std::vector<LeftOut> left_out;           // duplicates and files of other jobs
   std::vector<std::int64_t> step_numbers;  // that at least two ranks have, ascending
   std::vector<std::int64_t> apart;         // ranks that share no step with any other
+  // By row: position in the pipeline that the rank's sends and receives make it part of; all 0 where there is none.
+  // Ranks of different stages do different work, and none of them is late because of that.
+  std::vector<std::uint32_t> stage;
 
   std::int64_t rank_of(std::size_t row) const { return ranks[row].rank.value_or(-1); }
 };

@@ -8,6 +8,7 @@
 #include "fusion/digest/make_digest.h"
 #include "fusion/rank_set/load_digest.h"
 #include "unit/analysis/small_trace.h"
+#include "unit/fusion/captures.h"
 
 namespace accel::fusion {
 namespace {
@@ -61,6 +62,48 @@ TEST(Digest, holds_each_collective_with_what_was_done_before_it) {
   EXPECT_EQ(segment.host_ns, 1'000'000);
   ASSERT_FALSE(segment.host.empty());
   EXPECT_EQ(segment.host[0].name, kNoRow);  // the longest part is outside of everything recorded
+}
+
+// A coalescing range with two descriptions and one kernel.
+RankDigest coalesced(const std::string& first, const std::string& second) {
+  const auto described = [](const std::string& what, int at) {
+    return R"({"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,"ts":)" + std::to_string(at) +
+           R"(,"dur":5,"args":{"Process Group Name":"2","Process Group Ranks":"[0, 1]","dtype":"Float",)" +
+           R"("In msg nelems":1000,"Out msg nelems":1000,"Group size":2,)" + what + "}},";
+  };
+  return digest_of_text(
+      "coalesced",
+      R"({"schemaVersion":1,"distributedInfo":{"backend":"nccl","rank":0,"world_size":4},"traceEvents":[)"
+      R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#0","pid":1,"tid":1,"ts":0,"dur":900},)"
+      R"({"ph":"X","cat":"user_annotation","name":"nccl:coalesced","pid":1,"tid":1,"ts":10,"dur":60},)" +
+          described(first, 12) + described(second, 20) +
+          R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":40,"dur":5,"args":{"correlation":1}},)"
+          R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv(x)","pid":0,"tid":7,"ts":100,"dur":50,"args":{"correlation":1,"device":0,"stream":7}
+}]
+})");
+}
+
+TEST(Digest, holds_each_send_and_receive_of_one_coalesced_kernel) {
+  const RankDigest digest =
+      coalesced(R"("Collective name":"send","Dst Rank":1)", R"("Collective name":"recv","Src Rank":1)");
+  ASSERT_EQ(digest.events.size(), 2U);
+  EXPECT_EQ(digest.text(digest.events[0].name), "send");
+  EXPECT_EQ(digest.text(digest.events[1].name), "recv");
+  for (const CommunicationEvent& event : digest.events) {
+    EXPECT_EQ(event.peer, 1);
+    EXPECT_EQ(event.bytes, 4000);
+    EXPECT_EQ(event.end_ns - event.start_ns, 50'000);
+    EXPECT_EQ(digest.groups[event.group].ranks, (std::vector<std::int64_t>{0, 1}));
+  }
+}
+
+TEST(Digest, joins_coalesced_collectives_of_one_kind_into_one_of_their_joint_size) {
+  const RankDigest digest =
+      coalesced(R"("Collective name":"_allgather_base")", R"("Collective name":"_allgather_base")");
+  ASSERT_EQ(digest.events.size(), 1U);
+  EXPECT_EQ(digest.text(digest.events[0].name), "all_gather");
+  EXPECT_EQ(digest.events[0].bytes, 8000);
+  EXPECT_EQ(digest.groups[digest.events[0].group].name, "2");
 }
 
 TEST(Digest, comes_back_from_its_file_as_it_was) {
