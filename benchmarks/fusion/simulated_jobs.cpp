@@ -3,12 +3,15 @@
 //   simulated_jobs growth                 seconds and memory from 8 to 1024 ranks: cost must not outgrow the events
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "fusion/job.h"
 #include "support/job_verdict.h"
@@ -33,6 +36,7 @@ int seeds(std::uint64_t first, std::uint64_t count) {
   };
   std::map<std::string, Tally> by_fault;
   Tally all;
+  double least = 1, most = 1;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const JobPlan plan = testing::plan_job(seed);
     const testing::JobRun run = testing::simulate(plan);
@@ -44,6 +48,12 @@ int seeds(std::uint64_t first, std::uint64_t count) {
       tally->right += judgement.right ? 1 : 0;
       tally->wrong_rank += judgement.wrong_rank ? 1 : 0;
     }
+    // What the replay of the collectives says of the one rank that is late, beside the truth.
+    if (judgement.right && cost > 0.1 * run.step_ns && job.stragglers.stragglers.size() == 1) {
+      const double ratio = job.stragglers.stragglers.front().replayed_cost_ns / cost;
+      least = std::min(least, ratio);
+      most = std::max(most, ratio);
+    }
     if (!judgement.right)
       std::printf("MISS%s %s ->%s\n", judgement.wrong_rank ? " (wrong rank)" : "",
                   testing::describe(plan, cost, run.step_ns).c_str(), judgement.said.c_str());
@@ -53,12 +63,19 @@ int seeds(std::uint64_t first, std::uint64_t count) {
     std::printf("%-14s %6d %6d %11d\n", fault.c_str(), tally.jobs, tally.right, tally.wrong_rank);
   std::printf("%-14s %6d %6d %11d   %.1f %% right\n", "all", all.jobs, all.right, all.wrong_rank,
               100.0 * all.right / all.jobs);
+  std::printf("replayed cost of one late rank or host over the true cost: %.2f to %.2f\n", least, most);
   return all.wrong_rank == 0 && all.right * 100 >= all.jobs * 99 ? 0 : 1;
 }
 
-int growth() {
-  std::printf("%6s %10s %10s %12s %10s  verdict\n", "ranks", "events", "seconds", "us an event", "peak MB");
+// The largest job may cost this much more an event than the smallest: sorting grows with the logarithm, and its columns
+// no longer fit the caches.
+constexpr double kMostGrowth = 3;
+
+bool grow(bool hosts_known) {
+  std::printf("%s\n%6s %10s %10s %12s %10s  verdict\n", hosts_known ? "eight ranks a host" : "hosts not recorded",
+              "ranks", "events", "seconds", "us an event", "peak MB");
   bool right = true;
+  double first = 0;
   for (const std::uint32_t ranks : {8U, 64U, 256U, 1024U}) {
     JobPlan plan;
     plan.seed = 11;
@@ -69,21 +86,36 @@ int growth() {
     plan.fault = testing::Fault::more_work;
     plan.victim = ranks / 2;
     plan.size_ms = 12;
+    plan.hosts_known = hosts_known;
     const testing::JobRun run = testing::simulate(plan);
     const double cost = testing::true_cost_ns(plan, run);
-    std::vector<fusion::RankDigest> digests = testing::digests_of(plan, run);
+    const std::vector<fusion::RankDigest> digests = testing::digests_of(plan, run);
     std::size_t events = 0;
     for (const fusion::RankDigest& digest : digests) events += digest.events.size();
-    const double begin = now();
-    const fusion::Job job = fusion::fuse(std::move(digests));
-    const double seconds = now() - begin;
-    const testing::Judgement judgement = testing::judge(plan, cost, run.step_ns, job);
-    right = right && judgement.right;
-    std::printf("%6u %10zu %10.3f %12.2f %10.0f  %s%s\n", ranks, events, seconds,
-                1e6 * seconds / static_cast<double>(events), peak_mb(),
-                judgement.right ? "right" : "WRONG:", judgement.right ? "" : judgement.said.c_str());
+    // Small jobs are done before a clock can tell: the best of several.
+    double seconds = 0;
+    for (int repeat = 0; repeat < (ranks < 256 ? 20 : 2); ++repeat) {
+      std::vector<fusion::RankDigest> again = digests;
+      const double begin = now();
+      const fusion::Job job = fusion::fuse(std::move(again));
+      const double took = now() - begin;
+      seconds = repeat == 0 ? took : std::min(seconds, took);
+      if (repeat > 0) continue;
+      const testing::Judgement judgement = testing::judge(plan, cost, run.step_ns, job);
+      right = right && judgement.right;
+      if (!judgement.right) std::printf("WRONG:%s\n", judgement.said.c_str());
+    }
+    const double each = 1e6 * seconds / static_cast<double>(events);
+    if (ranks == 8) first = each;
+    right = right && each <= kMostGrowth * first;
+    std::printf("%6u %10zu %10.3f %12.2f %10.0f\n", ranks, events, seconds, each, peak_mb());
   }
-  return right ? 0 : 1;
+  return right;
+}
+
+int growth() {
+  const bool known = grow(true);
+  return grow(false) && known ? 0 : 1;
 }
 
 }  // namespace

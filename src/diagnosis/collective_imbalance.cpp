@@ -15,11 +15,20 @@ std::vector<Finding> run(const JobInput& input, std::span<const Finding>) {
     const fusion::LateCause& cause = straggler.causes.front();
     finding.action.title =
         fmt::format("Give {} the same device work as its peers", rank_text(input.job, straggler.ranks.front()));
-    finding.action.detail = fmt::format(
-        "It launches {} a step where its peers launch {}: {}. Look for work that only this rank does (an extra loss, "
-        "logging, a larger shard), for sequences or batches of unequal length, and for experts or stages that get more "
-        "than their share.",
-        count_text(cause.own_count), count_text(cause.peers_count), short_name(cause.name, 60));
+    finding.action.detail =
+        cause.kind == fusion::LateCause::Kind::larger_shapes
+            ? fmt::format(
+                  "It launches its kernels on larger inputs: {} where its peers have {}. Look for a larger batch or "
+                  "shard, longer "
+                  "sequences, and experts or stages that get more than their share.",
+                  short_name(cause.shape, 60), short_name(cause.peers_shape, 60))
+            : fmt::format(
+                  "It launches {} a step where its peers launch {}: {}. Look for work that only this rank does (an "
+                  "extra loss, "
+                  "logging, a larger shard), for sequences or batches of unequal length, and for experts or stages "
+                  "that get more "
+                  "than their share.",
+                  count_text(cause.own_count), count_text(cause.peers_count), short_name(cause.name, 60));
     finding.action.side_effects = "batches that are balanced by length are no longer drawn at random";
     finding.action.not_when = "the work is needed once and cannot be split: then overlap it with communication";
     findings.push_back(std::move(finding));

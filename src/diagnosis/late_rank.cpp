@@ -6,7 +6,9 @@
 #include <cmath>
 #include <map>
 
+#include "diagnosis/late_rank_counters.h"
 #include "diagnosis/wording.h"
+#include "fusion/flight_recorder/progress.h"
 
 namespace accel {
 namespace {
@@ -20,12 +22,18 @@ constexpr double kFewSteps = 0.7;      // confidence with fewer than three steps
 constexpr double kUnknownCause = 0.8;  // nothing that this rank does more explains it
 constexpr double kDisagreement = 0.6;  // clocks and durations name different ranks
 constexpr std::uint32_t kEnoughSteps = 3;
+// The replay knows the collectives alone. A rank that fell behind once stays behind where hosts run ahead of their
+// devices, and costs no more than its own step is longer by.
+constexpr double kMostOfCost = 1.1;
 
 // The operation in which the others wait for it most.
-std::string operation_of(const fusion::Job& job, std::uint32_t row) {
+std::string operation_of(const fusion::Job& job, const Straggler& straggler) {
   std::map<std::string, double> waits;
+  const auto late = [&](std::uint32_t row) {
+    return std::find(straggler.ranks.begin(), straggler.ranks.end(), row) != straggler.ranks.end();
+  };
   for (std::size_t i = 0; i < job.timings.size(); ++i)
-    if (job.timings[i].last == row) waits[job.matching.collectives[i].name] += job.timings[i].wait_ns;
+    if (late(job.timings[i].last)) waits[job.matching.collectives[i].name] += job.timings[i].wait_ns;
   std::string most;
   double longest = -1;
   for (const auto& [name, wait] : waits) {
@@ -36,14 +44,25 @@ std::string operation_of(const fusion::Job& job, std::uint32_t row) {
   return operation_text(most);
 }
 
-std::string how_often(const Straggler& straggler) {
+std::string how_often(const fusion::Job& job, const Straggler& straggler) {
   if (straggler.steps == 1) return "in the one step that was recorded";
   if (straggler.steps_late == straggler.steps) return "in every step";
-  if (straggler.steps_late == 1) return fmt::format("in one of {} steps", straggler.steps);
-  return fmt::format("in {} of {} steps", straggler.steps_late, straggler.steps);
+  const std::string often = straggler.steps_late == 1
+                                ? fmt::format("in one of {} steps", straggler.steps)
+                                : fmt::format("in {} of {} steps", straggler.steps_late, straggler.steps);
+  if (straggler.pattern != fusion::LatePattern::alternating) return often;
+  std::vector<std::int64_t> others;
+  for (const Straggler& other : job.stragglers.stragglers)
+    if (other.pattern == fusion::LatePattern::alternating && other.ranks.front() != straggler.ranks.front())
+      others.push_back(job.set.rank_of(other.ranks.front()));
+  if (others.empty()) return often;
+  std::sort(others.begin(), others.end());
+  return fmt::format("{}, in turns with rank{} {}", often, others.size() == 1 ? "" : "s", fusion::rank_list(others));
 }
 
-std::string activity(const Straggler& straggler) {
+}  // namespace
+
+std::string activity_text(const Straggler& straggler) {
   if (straggler.causes.empty())
     return straggler.side == LateSide::device ? "its device takes longer" : "its host takes longer";
   const LateCause& first = straggler.causes.front();
@@ -55,8 +74,12 @@ std::string activity(const Straggler& straggler) {
       if (first.cause == IdleCause::garbage_collection) return "garbage collection";
       if (first.cause == IdleCause::memory_allocation) return "allocation of device memory";
       return fmt::format("host work in {}", short_name(first.name, 48));
+    case LateCause::Kind::slower_host:
+      return "its host takes longer for the same ops";
     case LateCause::Kind::more_kernels:
       return "more work on its device";
+    case LateCause::Kind::larger_shapes:
+      return "larger inputs on its device";
     case LateCause::Kind::slower_kernels:
       return "slower kernels at the same shapes";
     case LateCause::Kind::copies:
@@ -65,11 +88,20 @@ std::string activity(const Straggler& straggler) {
   return "its host takes longer";
 }
 
-}  // namespace
+std::string straggler_text(const fusion::Job& job, const Straggler& straggler) {
+  if (!straggler.whole_host) return rank_text(job, straggler.ranks.front());
+  std::vector<std::int64_t> ranks;
+  ranks.reserve(straggler.ranks.size());
+  for (const std::uint32_t row : straggler.ranks) ranks.push_back(job.set.rank_of(row));
+  std::sort(ranks.begin(), ranks.end());
+  return fmt::format("all of host {} (ranks {})", job.set.ranks[straggler.ranks.front()].host,
+                     fusion::rank_list(ranks));
+}
 
 bool is_imbalance(const Straggler& straggler) {
   return straggler.side == LateSide::device && !straggler.causes.empty() &&
-         straggler.causes.front().kind == LateCause::Kind::more_kernels;
+         (straggler.causes.front().kind == LateCause::Kind::more_kernels ||
+          straggler.causes.front().kind == LateCause::Kind::larger_shapes);
 }
 
 std::string cause_text(const LateCause& cause) {
@@ -82,6 +114,13 @@ std::string cause_text(const LateCause& cause) {
     case LateCause::Kind::host_work:
       return fmt::format("host time per step in {} (its peers: {})",
                          cause.name.empty() ? std::string("no record") : short_name(cause.name, 60),
+                         ms_text(cause.peers_ns));
+    case LateCause::Kind::slower_host:
+      return fmt::format("host time per step in {} places that its peers go through as often: {}, ... (its peers: {})",
+                         count_text(cause.own_count), short_name(cause.name, 90), ms_text(cause.peers_ns));
+    case LateCause::Kind::larger_shapes:
+      return fmt::format("device time per step in {} launches of {}{} (its peers: as many on {}, {})",
+                         count_text(cause.own_count), short_name(cause.name, 48), on, short_name(cause.peers_shape, 60),
                          ms_text(cause.peers_ns));
     case LateCause::Kind::more_kernels:
       return fmt::format("device time per step in {} launches of {}{} (its peers: {} launches, {})",
@@ -100,8 +139,9 @@ Finding late_rank_finding(const JobInput& input, const Straggler& straggler, std
   const std::uint32_t row = straggler.ranks.front();
   Finding finding = new_job_finding(input, rule, straggler.undisturbed_cost.expected_ns);
   finding.title =
-      fmt::format("{} held up by {}: {}, {} later than its peers {}", operation_of(input.job, row),
-                  rank_text(input.job, row), activity(straggler), ms_text(straggler.lateness_ns), how_often(straggler));
+      fmt::format("{} held up by {}: {}, {} later than {} peers {}", operation_of(input.job, straggler),
+                  straggler_text(input.job, straggler), activity_text(straggler), ms_text(straggler.lateness_ns),
+                  straggler.whole_host ? "their" : "its", how_often(input.job, straggler));
   const auto evidence = [&](std::string text, double value, std::string unit) {
     finding.evidence.push_back({std::move(text), value, std::move(unit), {}});
   };
@@ -117,12 +157,19 @@ Finding late_rank_finding(const JobInput& input, const Straggler& straggler, std
   evidence(fmt::format("cost per step without the recording, {} to {}", ms_text(straggler.undisturbed_cost.low_ns),
                        ms_text(straggler.undisturbed_cost.high_ns)),
            straggler.undisturbed_cost.expected_ns / 1e6, "ms");
+  evidence(fmt::format("a step as recorded without that delay: replay of the collectives of all ranks (with it: {})",
+                       ms_text(input.job.stragglers.measured_step_ns)),
+           std::max(0.0, input.job.stragglers.measured_step_ns -
+                             std::min(straggler.replayed_cost_ns, kMostOfCost * straggler.captured_cost_ns)) /
+               1e6,
+           "ms");
   const std::uint32_t asked = straggler.clock_agrees + straggler.clock_disagrees;
   evidence(
       fmt::format("collectives in which its local duration is the shortest; the aligned clocks could tell {} of them "
                   "and agree in",
                   asked),
       straggler.clock_agrees, "count");
+  add_counter_evidence(input.job, straggler, finding);
   if (straggler.clock_disagrees > straggler.clock_agrees) finding.confidence *= kDisagreement;
   if (straggler.steps < kEnoughSteps) finding.confidence *= kFewSteps;
   if (straggler.causes.empty()) finding.confidence *= kUnknownCause;

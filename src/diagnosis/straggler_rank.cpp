@@ -12,7 +12,7 @@ using fusion::LateSide;
 using fusion::Straggler;
 
 Action action_for(const JobInput& input, const Straggler& straggler) {
-  const std::string who = rank_text(input.job, straggler.ranks.front());
+  const std::string who = straggler_text(input.job, straggler);
   Action action;
   const LateCause* cause = straggler.causes.empty() ? nullptr : &straggler.causes.front();
   if (straggler.side == LateSide::device) {
@@ -43,7 +43,7 @@ Action action_for(const JobInput& input, const Straggler& straggler) {
         "# record that rank with Python frames\nwith torch.profiler.profile(with_stack=True) as prof:\n    ...\n";
     action.side_effects = "frames make the recording heavier, and the recorded rank later";
     action.not_when = "the others have nothing to do either: then it costs nothing";
-  } else if (cause != nullptr) {
+  } else if (cause != nullptr && cause->kind != LateCause::Kind::slower_host) {
     action.title = fmt::format("Take {} off the host of {}", short_name(cause->name, 60), who);
     action.detail =
         "Only this rank spends that time there, and all others wait for it: do it on every rank alike, "

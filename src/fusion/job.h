@@ -1,11 +1,12 @@
-// The fused job: ranks, matched collectives, clocks, stragglers. Made once from digests and constant from then on; any
-// thread may read it.
+// The fused job: ranks, matched collectives, clocks, stragglers, the critical path over all ranks, and the paths
+// between devices. Made once from digests and constant from then on; any thread may read it.
 #pragma once
 
 #include <vector>
 
 #include "fusion/clock_alignment/clock_alignment.h"
 #include "fusion/collective_matching/collective_matching.h"
+#include "fusion/critical_path/job_path.h"
 #include "fusion/rank_set/rank_set.h"
 #include "fusion/straggler/straggler.h"
 #include "fusion/topology/job_topology.h"
@@ -18,6 +19,7 @@ struct Job {
   ClockAlignment clocks;
   std::vector<CollectiveTiming> timings;  // of matching.collectives
   StragglerAnalysis stragglers;
+  std::vector<PathStep> path;  // the critical path over all ranks, step by step
   JobTopology topology;
 };
 

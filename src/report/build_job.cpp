@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "report/build_job_steps.h"
 #include "report/build_parts.h"
 #include "report/build_topology.h"
 #include "report/not_measured.h"
@@ -33,6 +34,7 @@ class Builder {
     breakdown();
     add_findings(document_, diagnosis_);
     communication();
+    steps_cut_ = add_job_steps(document_, job_, options_.full);
     add_topology(document_, job_);
     clocks();
     notes();
@@ -285,6 +287,7 @@ class Builder {
         if (known.id == code) notes.add(known.code, count.first, fmt::format("rank {}", count.second));
     }
     if (cut_ > 0) notes.add(NoteCode::output_capped, cut_, "communication.collectives");
+    if (steps_cut_ > 0) notes.add(NoteCode::output_capped, steps_cut_, "communication.steps");
     for (const NoteSeverity severity : {NoteSeverity::error, NoteSeverity::data_loss, NoteSeverity::info}) {
       for (const accel::Note& note : notes.notes())
         if (describe(note.code).severity == severity) add_note(document_, note);
@@ -324,6 +327,9 @@ class Builder {
     reasons_["communication.collectives[].global_ms"] = "the clocks of its ranks are not aligned";
     reasons_["communication.collectives[].start_ns"] = reasons_["communication.collectives[].global_ms"];
     reasons_["communication.collectives[].step"] = "it was issued outside of every step";
+    reasons_["communication.steps[]"] = "no rank fell behind in that step by as much as a late rank does";
+    reasons_["communication.steps[].segment"] = "nothing single that this rank does longer than its peers explains it";
+    reasons_["communication.steps[].path[]"] = "transfers, in which all ranks take part";
     reasons_["clock[]"] = "no collective in common with the other hosts";
     document_.not_measured = explain_unmeasured(document_, reasons_);
     const auto name = [&](bool empty, const char* path, const char* reason) {
@@ -334,6 +340,8 @@ class Builder {
       name(true, list, single);
     name(document_.communication.collectives.empty(), "communication.collectives",
          "no collective of two ranks could be matched");
+    name(document_.communication.steps.empty(), "communication.steps",
+         "no two steps that follow each other have collectives that could be matched");
   }
 
   static constexpr std::uint32_t kNoneRow = fusion::kNoRow;
@@ -345,6 +353,7 @@ class Builder {
   std::map<std::string, std::string> reasons_;
   std::int64_t origin_ = 0;
   std::size_t cut_ = 0;
+  std::size_t steps_cut_ = 0;
 };
 
 }  // namespace

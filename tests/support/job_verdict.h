@@ -39,11 +39,13 @@ inline Judgement judge(const JobPlan& plan, double cost_ns, double step_ns, cons
     }
   }
   std::set<std::int64_t> named;
+  bool whole_host = false;
   bool side_right = true;
   const fusion::LateSide side = plan.on_device() ? fusion::LateSide::device : fusion::LateSide::host;
   for (const fusion::Straggler& straggler : job.stragglers.stragglers) {
     // A delay of one step is spread over all of them.
     const double cost = std::max(straggler.undisturbed_cost.expected_ns, straggler.captured_cost_ns);
+    whole_host = whole_host || (straggler.whole_host && cost >= kWorthNaming * step_ns);
     for (const std::uint32_t row : straggler.ranks) {
       const std::int64_t rank = job.set.rank_of(row);
       out.said += " rank " + std::to_string(rank) + " " + std::string(to_string(straggler.pattern)) + " " +
@@ -62,9 +64,12 @@ inline Judgement judge(const JobPlan& plan, double cost_ns, double step_ns, cons
   const bool must = cost_ns >= 2 * kWorthNaming * step_ns && !guilty.empty();
   const bool may = cost_ns >= 0.5 * kWorthNaming * step_ns;
   if (plan.fault == Fault::slow_host) {
-    out.right = !out.wrong_rank && (!must || !named.empty()) && side_right;
+    // Where hosts are recorded the host is named, not some of its ranks.
+    const bool named_right = plan.hosts_known ? whole_host && named == guilty : !named.empty();
+    out.right = !out.wrong_rank && (!must || named_right) && side_right;
   } else {
-    out.right = !out.wrong_rank && (named.empty() ? !must : may || !must) && (!must || named == guilty) && side_right;
+    out.right = !out.wrong_rank && !whole_host && (named.empty() ? !must : may || !must) &&
+                (!must || named == guilty) && side_right;
   }
   return out;
 }

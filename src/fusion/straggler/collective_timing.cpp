@@ -41,7 +41,7 @@ class Timer {
       exposed.push_back(lengths.back() - static_cast<double>(event.overlapped_ns));
     }
     timing.exposed_ns = mean_of(exposed);
-    const bool synchronises = !is_one_sided(collective_.name);
+    const bool synchronises = is_meeting(collective_);
     read_clocks(timing);
     if (synchronises) {
       read_durations(lengths, timing);

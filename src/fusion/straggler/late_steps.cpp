@@ -4,8 +4,10 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "fusion/digest/collective_name.h"
+#include "fusion/straggler/slow_host.h"
 #include "fusion/straggler/statistics.h"
 
 namespace accel::fusion {
@@ -23,10 +25,15 @@ struct Lag {
 class LateSteps {
  public:
   LateSteps(const RankSet& set, const CollectiveMatching& matching, const std::vector<CollectiveTiming>& timings)
-      : set_(set), matching_(matching), timings_(timings) {
+      : set_(set), matching_(matching), timings_(timings), hosts_(set, matching) {
     for (std::uint32_t r = 0; r < set.ranks.size(); ++r) {
       for (std::uint32_t s = 0; s < set.ranks[r].steps.size(); ++s)
         rows_[r].try_emplace(set.ranks[r].steps[s].number, s);
+    }
+    for (const MatchedCollective& pair : matching.collectives) {
+      if (pair.sender == kNoRow) continue;
+      for (const Member& member : pair.members)
+        in_pairs_[{member.rank, pair.step}] += static_cast<double>(event(member).end_ns - event(member).start_ns);
     }
   }
 
@@ -64,19 +71,43 @@ class LateSteps {
 
   const CommunicationEvent& event(const Member& member) const { return set_.ranks[member.rank].events[member.event]; }
 
+  // Ranks of different stages of a pipeline come when their stage is done, and none of them is late.
+  bool of_one_stage(const MatchedCollective& collective) const {
+    const std::uint32_t stage = set_.stage[collective.members.front().rank];
+    return std::all_of(collective.members.begin(), collective.members.end(),
+                       [&](const Member& member) { return set_.stage[member.rank] == stage; });
+  }
+
   LateStep of_step(std::int64_t step, std::size_t first, std::size_t last) const {
     // In the order in which each last rank issued them: one stream of events of that rank.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> order;  // event row on the last rank, collective
     for (std::size_t i = first; i < last; ++i) {
-      if (is_one_sided(matching_.collectives[i].name)) continue;
+      if (is_one_sided(matching_.collectives[i].name) || !of_one_stage(matching_.collectives[i])) continue;
       for (const Member& member : matching_.collectives[i].members)
         if (member.rank == timings_[i].last) order.emplace_back(member.event, static_cast<std::uint32_t>(i));
     }
     std::stable_sort(order.begin(), order.end());
+    LateStep out = latest(step, order, [](std::uint32_t rank) { return rank; });
+    hosts_.look_at(out);
+    if (!out.with.empty()) {
+      // Its ranks take turns in being last: what one of them was late by before is not late again on another.
+      const LateStep whole = latest(step, order, [&](std::uint32_t rank) {
+        return std::binary_search(out.with.begin(), out.with.end(), rank) ? out.with.front() : rank;
+      });
+      if (whole.rank == out.with.front()) out.lateness_ns = std::max(out.lateness_ns, whole.lateness_ns);
+    }
+    out.cost_ns = cost_of(step, out);
+    return out;
+  }
+
+  // Who fell behind most, if `unit` says which ranks count as one.
+  template <typename Unit>
+  LateStep latest(std::int64_t step, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& order,
+                  Unit unit) const {
     std::map<std::uint32_t, Lag> lags;
-    std::map<std::uint32_t, std::uint32_t> before;  // collective in which the rank was last before
+    std::map<std::uint32_t, std::uint32_t> before;  // collective in which the unit was last before
     for (const auto& [unused, i] : order) {
-      const std::uint32_t rank = timings_[i].last;
+      const std::uint32_t rank = unit(timings_[i].last);
       const auto earlier = before.find(rank);
       add(i, earlier == before.end() ? std::nullopt : std::optional(earlier->second), lags[rank]);
       before[rank] = i;
@@ -89,7 +120,6 @@ class LateSteps {
       out.lateness_ns = lag.total_ns;
       out.collective = lag.collective;
     }
-    out.cost_ns = cost_of(step, out.rank);
     return out;
   }
 
@@ -101,7 +131,7 @@ class LateSteps {
     for (std::size_t m = 0; m < collective.members.size(); ++m) {
       const CommunicationEvent& one = event(collective.members[m]);
       if (collective.members[m].rank == timing.last) {
-        late = std::max(0.0, timing.lateness_ns[m]);
+        late = std::max(0.0, timing.lateness_ns[m] - waited_for_others(collective, timing.last));
       } else {
         const double waited = static_cast<double>(one.end_ns - one.start_ns) - timing.transfer_ns;
         beside.push_back(std::min(std::max(0.0, waited), static_cast<double>(one.overlapped_ns)));
@@ -116,6 +146,24 @@ class LateSteps {
       lag.largest_ns = fresh;
       lag.collective = i;
     }
+  }
+
+  // A rank that another one of its pipeline kept waiting is late, and not to blame: what it spent in sends and receives
+  // of the step beyond the other ranks of its stage.
+  double waited_for_others(const MatchedCollective& collective, std::uint32_t rank) const {
+    if (in_pairs_.empty()) return 0;
+    std::vector<double> others;
+    double own = 0;
+    for (const Member& member : collective.members) {
+      const auto at = in_pairs_.find({member.rank, collective.step});
+      const double spent = at == in_pairs_.end() ? 0 : at->second;
+      if (member.rank == rank) {
+        own = spent;
+      } else {
+        others.push_back(spent);
+      }
+    }
+    return std::max(0.0, own - median_of(std::move(others)));
   }
 
   // Peers that had issued this collective while they still waited in the one before saw the same delay twice.
@@ -137,16 +185,16 @@ class LateSteps {
   }
 
   // How much longer the others waited in the step than this rank did.
-  double cost_of(std::int64_t step, std::uint32_t rank) const {
+  double cost_of(std::int64_t step, const LateStep& late) const {
     std::vector<double> others;
     double own = 0;
     for (std::uint32_t r = 0; r < set_.ranks.size(); ++r) {
       const DigestStep* one = row(r, step);
-      if (one == nullptr) continue;
+      if (one == nullptr || set_.stage[r] != set_.stage[late.rank]) continue;
       const auto waited = static_cast<double>(one->communication_exposed_ns + one->host_wait_ns);
-      if (r == rank) {
+      if (r == late.rank) {
         own = waited;
-      } else {
+      } else if (!std::binary_search(late.with.begin(), late.with.end(), r)) {
         others.push_back(waited);
       }
     }
@@ -156,6 +204,8 @@ class LateSteps {
   const RankSet& set_;
   const CollectiveMatching& matching_;
   const std::vector<CollectiveTiming>& timings_;
+  const SlowHosts hosts_;
+  std::map<std::pair<std::uint32_t, std::int64_t>, double> in_pairs_;  // by rank and step: time in sends and receives
   std::unordered_map<std::uint32_t, std::map<std::int64_t, std::uint32_t>> rows_;
 };
 

@@ -1,6 +1,7 @@
 #include "fusion/straggler/rank_profile.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "fusion/straggler/statistics.h"
@@ -17,6 +18,11 @@ constexpr double kSlower = 0.03;
 // One host, or its recorder, may be slower in everything by up to this; that is no cause of its own.
 constexpr double kMostGeneral = 3;
 constexpr double kManyTimes = 10;  // places that occur so often show the general pace
+// So many places that take longer, as often as on the peers and none of them most of it, are one cause: the host.
+constexpr std::size_t kManyPlaces = 3;
+constexpr double kMostOfIt = 0.5;
+constexpr double kSameCount = 0.02;
+constexpr double kFewest = 0.5;  // launches a step: fewer is a step with one more
 
 template <typename Map>
 RankProfile::Share median_share(const std::vector<const RankProfile*>& peers, Map RankProfile::* map,
@@ -53,6 +59,81 @@ double general_pace(const RankProfile& own, const std::vector<const RankProfile*
     if (seen >= all / 2) return std::clamp(ratio, 1.0, kMostGeneral);
   }
   return 1;
+}
+
+bool as_often(const LateCause& cause) {
+  return std::abs(cause.own_count - cause.peers_count) <= kFewest + kSameCount * cause.peers_count;
+}
+
+// Joins what a host that is slower in many places makes longer.
+void join_slower_places(std::vector<LateCause>& causes) {
+  const auto slower = [](const LateCause& cause) {
+    return cause.kind == LateCause::Kind::host_work && cause.peers_ns > 0 && as_often(cause);
+  };
+  double all = 0;
+  for (const LateCause& cause : causes) all += cause.excess_ns();
+  const auto places = static_cast<std::size_t>(std::count_if(causes.begin(), causes.end(), slower));
+  if (places < kManyPlaces || causes.front().excess_ns() > kMostOfIt * all) return;
+  LateCause joined;
+  joined.kind = LateCause::Kind::slower_host;
+  joined.cause = IdleCause::host_compute;
+  std::size_t named = 0;
+  for (const LateCause& cause : causes) {
+    if (!slower(cause)) continue;
+    if (named++ < kManyPlaces) joined.name += (joined.name.empty() ? "" : ", ") + cause.name;
+    joined.own_ns += cause.own_ns;
+    joined.peers_ns += cause.peers_ns;
+  }
+  joined.own_count = joined.peers_count = static_cast<double>(places);
+  std::erase_if(causes, slower);
+  causes.push_back(std::move(joined));
+}
+
+std::vector<std::int64_t> numbers_in(std::string_view shape) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t at = 0; at < shape.size();) {
+    if (shape[at] < '0' || shape[at] > '9') {
+      ++at;
+      continue;
+    }
+    std::int64_t number = 0;
+    const auto end = std::from_chars(shape.data() + at, shape.data() + shape.size(), number).ptr;
+    at = static_cast<std::size_t>(end - shape.data());
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// Alike but for sizes that are all larger by one and the same factor.
+bool larger_by_one_factor(std::string_view own, std::string_view peer) {
+  const std::vector<std::int64_t> a = numbers_in(own);
+  const std::vector<std::int64_t> b = numbers_in(peer);
+  if (a.size() != b.size()) return false;
+  double factor = 1;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    if (b[i] <= 0 || a[i] < b[i]) return false;
+    const double here = static_cast<double>(a[i]) / static_cast<double>(b[i]);
+    if (factor > 1 && std::abs(here - factor) > kSameCount * factor) return false;
+    factor = here;
+  }
+  return factor > 1;
+}
+
+// Kernels that no peer launches may be what the peers launch on smaller inputs.
+void find_larger_shapes(const RankProfile& own, const RankProfile& peer, std::vector<LateCause>& causes) {
+  for (LateCause& cause : causes) {
+    if (cause.kind != LateCause::Kind::more_kernels || cause.peers_count > 0 || cause.shape.empty()) continue;
+    for (const auto& [key, share] : peer.kernels) {
+      if (own.kernels.contains(key) || std::abs(share.count - cause.own_count) > kFewest) continue;
+      if (!larger_by_one_factor(cause.shape, key.second)) continue;
+      cause.kind = LateCause::Kind::larger_shapes;
+      cause.peers_shape = key.second;
+      cause.peers_count = share.count;
+      cause.peers_ns = share.ns;
+      break;
+    }
+  }
 }
 
 void sort_causes(std::vector<LateCause>& causes) {
@@ -130,6 +211,8 @@ std::vector<LateCause> host_differences(const RankProfile& own, const std::vecto
     causes.push_back(std::move(found));
   }
   sort_causes(causes);
+  join_slower_places(causes);
+  sort_causes(causes);
   return causes;
 }
 
@@ -148,11 +231,12 @@ std::vector<LateCause> device_differences(const RankProfile& own, const std::vec
     found.peers_count = peer.count;
     if (share.ns - peer.ns < needed) continue;
     const double slower = peer.count > 0 ? share.ns / share.count - peer.ns / peer.count : 0;
-    const bool same_count = std::abs(share.count - peer.count) < 0.5;
+    const bool same_count = std::abs(share.count - peer.count) < kFewest;
     found.kind = same_count ? LateCause::Kind::slower_kernels : LateCause::Kind::more_kernels;
     if (same_count && slower * share.count < kSlower * peer.ns) continue;
     causes.push_back(std::move(found));
   }
+  if (!peers.empty()) find_larger_shapes(own, *peers.front(), causes);
   std::vector<double> copies;
   copies.reserve(peers.size());
   for (const RankProfile* peer : peers) copies.push_back(peer->memory_ns);

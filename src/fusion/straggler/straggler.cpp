@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <numeric>
+#include <string_view>
+#include <utility>
 
+#include "fusion/critical_path/job_replay.h"
+#include "fusion/straggler/delay_cost.h"
 #include "fusion/straggler/late_steps.h"
 #include "fusion/straggler/rank_profile.h"
 #include "fusion/straggler/statistics.h"
@@ -15,33 +19,27 @@ namespace {
 constexpr double kLateShare = 0.02;        // of a mean step: a rank that is later than this is late
 constexpr double kPersistentShare = 0.75;  // of the steps
 constexpr std::size_t kMostCauses = 8;
+constexpr std::size_t kMostCandidates = 32;  // judged; the latest ones
 constexpr double kMostOfExcess = 1.1;  // a delay costs no more than it lasts, within what its measurement is off by
-constexpr double kExcessLow = 0.9;
-constexpr double kExcessHigh = 1.1;
-
-// A host that sets the pace runs this much slower while it is recorded: the middle and the ends of what was measured on
-// captures with a known truth (docs/design/fusion.md).
-constexpr double kSlowdown = 1.9;
-constexpr double kMostSlowdown = 2.5;
-constexpr double kLeastSlowdown = 1.4;
-// What a straggler costs is known to about a factor of 1.4 both ways at best.
-const double kBand = std::sqrt(2.0);
 // A delay of which less than this share is left without the recording was the recording's.
 constexpr double kOfRecording = 0.2;
 
 class Analysis {
  public:
-  Analysis(const RankSet& set, const CollectiveMatching& matching, const std::vector<CollectiveTiming>& timings)
-      : set_(set), matching_(matching), timings_(timings) {}
+  Analysis(const RankSet& set, const CollectiveMatching& matching, const std::vector<CollectiveTiming>& timings,
+           const MatchIndex& index)
+      : set_(set), matching_(matching), timings_(timings), index_(index) {}
 
   StragglerAnalysis run() {
     out_.late_steps = find_late_steps(set_, matching_, timings_);
     if (out_.late_steps.empty()) return std::move(out_);
     for (const LateStep& step : out_.late_steps) steps_.push_back(step.step);
     for (const RankDigest& digest : set_.ranks) profiles_.push_back(profile_of(digest, steps_));
+    pace_ = pace_of(set_, profiles_);
     measure_step();
     measure_exposed();
-    for (Straggler& straggler : candidates()) judge(std::move(straggler));
+    for (LateStep& step : out_.late_steps) step.late = step.lateness_ns >= kLateShare * out_.measured_step_ns;
+    for (Candidate& candidate : candidates()) judge(std::move(candidate));
     std::stable_sort(out_.stragglers.begin(), out_.stragglers.end(), [](const Straggler& a, const Straggler& b) {
       return a.undisturbed_cost.expected_ns > b.undisturbed_cost.expected_ns;
     });
@@ -74,26 +72,77 @@ class Analysis {
     out_.exposed_waiting_ns = out_.exposed_ns - *std::min_element(exposed.begin(), exposed.end());
   }
 
-  // Ranks that were late in enough of the steps, with how often.
-  std::vector<Straggler> candidates() const {
-    std::map<std::uint32_t, std::vector<const LateStep*>> by_rank;
+  struct Candidate {
+    Straggler straggler;
+    std::vector<LateStep*> steps;
+  };
+
+  // Late steps by rank; by host, under its first rank, where nearly all of them are steps in which all of it was late.
+  std::map<std::uint32_t, std::vector<LateStep*>> steps_by_unit() {
+    std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> of_host;  // by first rank: together, all
+    std::map<std::string_view, std::uint32_t> first_of;
+    for (const LateStep& step : out_.late_steps)
+      if (step.late && !step.with.empty()) first_of[set_.ranks[step.rank].host] = step.with.front();
+    const auto first_rank = [&](const LateStep& step) {
+      const auto at = first_of.find(set_.ranks[step.rank].host);
+      return set_.ranks[step.rank].host.empty() || at == first_of.end() ? kNoRow : at->second;
+    };
     for (const LateStep& step : out_.late_steps) {
-      if (step.lateness_ns >= kLateShare * out_.measured_step_ns) by_rank[step.rank].push_back(&step);
+      const std::uint32_t first = step.late ? first_rank(step) : kNoRow;
+      if (first == kNoRow) continue;
+      of_host[first].first += step.with.empty() ? 0 : 1;
+      ++of_host[first].second;
     }
+    std::map<std::uint32_t, std::vector<LateStep*>> units;
+    for (LateStep& step : out_.late_steps) {
+      if (!step.late) continue;
+      const std::uint32_t first = first_rank(step);
+      const bool together = first != kNoRow && static_cast<double>(of_host[first].first) >=
+                                                   kPersistentShare * static_cast<double>(of_host[first].second);
+      units[together ? first : step.rank].push_back(&step);
+    }
+    return units;
+  }
+
+  // The rank that came last most often first, then the others of its host where all were late together.
+  static std::vector<std::uint32_t> ranks_of(const std::vector<LateStep*>& steps) {
+    std::map<std::uint32_t, std::size_t> last;
+    const std::vector<std::uint32_t>* with = nullptr;
+    for (const LateStep* step : steps) {
+      ++last[step->rank];
+      if (!step->with.empty()) with = &step->with;
+    }
+    const auto most =
+        std::max_element(last.begin(), last.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    std::vector<std::uint32_t> ranks{most->first};
+    if (with != nullptr && std::find(with->begin(), with->end(), most->first) != with->end() &&
+        std::all_of(last.begin(), last.end(),
+                    [&](const auto& one) { return std::find(with->begin(), with->end(), one.first) != with->end(); })) {
+      for (const std::uint32_t rank : *with)
+        if (rank != most->first) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  // Ranks, and hosts, that were late in enough of the steps, with how often.
+  std::vector<Candidate> candidates() {
+    const auto by_unit = steps_by_unit();
     const auto all = static_cast<double>(out_.late_steps.size());
     std::size_t late = 0;
     std::size_t repeated = 0;
     bool persistent = false;
-    for (const auto& [rank, steps] : by_rank) {
+    for (const auto& [unit, steps] : by_unit) {
       late += steps.size();
       repeated += steps.size() > 1 ? 1 : 0;
       persistent = persistent || static_cast<double>(steps.size()) >= kPersistentShare * all;
     }
     const bool alternating = !persistent && repeated > 1 && static_cast<double>(late) >= kPersistentShare * all;
-    std::vector<Straggler> found;
-    for (const auto& [rank, steps] : by_rank) {
-      Straggler one;
-      one.ranks = {rank};
+    std::vector<Candidate> found;
+    for (const auto& [unit, steps] : by_unit) {
+      Candidate candidate;
+      Straggler& one = candidate.straggler;
+      one.ranks = ranks_of(steps);
+      one.whole_host = one.ranks.size() > 1;
       one.steps = static_cast<std::uint32_t>(out_.late_steps.size());
       one.steps_late = static_cast<std::uint32_t>(steps.size());
       const bool most = static_cast<double>(steps.size()) >= kPersistentShare * all;
@@ -106,18 +155,21 @@ class Analysis {
         one.lateness_ns += step->lateness_ns / static_cast<double>(steps.size());
         one.lateness_low_ns = std::min(one.lateness_low_ns, step->lateness_ns);
         one.lateness_high_ns = std::max(one.lateness_high_ns, step->lateness_ns);
-        one.captured_cost_ns += std::min(step->cost_ns, step->lateness_ns) / all;
       }
-      found.push_back(std::move(one));
+      candidate.steps = steps;
+      found.push_back(std::move(candidate));
     }
+    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+      return a.straggler.lateness_ns * a.straggler.steps_late > b.straggler.lateness_ns * b.straggler.steps_late;
+    });
+    if (found.size() > kMostCandidates) found.resize(kMostCandidates);
     return found;
   }
 
-  std::vector<const RankProfile*> peers_of(std::uint32_t rank) const {
-    std::vector<const RankProfile*> peers;
-    for (std::uint32_t r = 0; r < profiles_.size(); ++r)
-      if (r != rank && profiles_[r].steps > 0) peers.push_back(&profiles_[r]);
-    return peers;
+  // Same stage of a pipeline, and not late with it.
+  bool is_peer(const Straggler& straggler, std::uint32_t rank) const {
+    return set_.stage[rank] == set_.stage[straggler.ranks.front()] &&
+           std::find(straggler.ranks.begin(), straggler.ranks.end(), rank) == straggler.ranks.end();
   }
 
   // The device, if it worked so much longer than the peers' that this makes most of the delay; else the host.
@@ -140,101 +192,81 @@ class Analysis {
     return own.*time - median_of(std::move(usual));
   }
 
-  void judge(Straggler straggler) {
-    const std::uint32_t rank = straggler.ranks.front();
-    const RankProfile own = profile_of(set_.ranks[rank], steps_late(rank));
+  void judge(Candidate candidate) {
+    Straggler& straggler = candidate.straggler;
+    std::vector<std::int64_t> late_in;
+    for (const LateStep* step : candidate.steps) late_in.push_back(step->step);
+    const RankProfile own = profile_of(set_.ranks[straggler.ranks.front()], late_in);
     std::vector<RankProfile> same_steps;
     std::vector<const RankProfile*> peers;
-    if (straggler.steps_late == straggler.steps) {
-      peers = peers_of(rank);
-    } else {
-      for (std::uint32_t r = 0; r < set_.ranks.size(); ++r)
-        if (r != rank) same_steps.push_back(profile_of(set_.ranks[r], steps_late(rank)));
-      for (const RankProfile& peer : same_steps)
-        if (peer.steps > 0) peers.push_back(&peer);
+    const bool always = straggler.steps_late == straggler.steps;
+    same_steps.reserve(set_.ranks.size());
+    for (std::uint32_t r = 0; r < set_.ranks.size(); ++r) {
+      if (!is_peer(straggler, r)) continue;
+      if (!always) same_steps.push_back(profile_of(set_.ranks[r], late_in));
+      const RankProfile& peer = always ? profiles_[r] : same_steps.back();
+      if (peer.steps > 0) peers.push_back(&peer);
     }
     straggler.side = side_of(straggler, own, peers);
-    std::vector<LateCause> host = host_differences(own, peers, out_.measured_step_ns);
-    std::vector<LateCause> device = device_differences(own, peers, out_.measured_step_ns);
-    straggler.causes = straggler.side == LateSide::device ? std::move(device) : std::move(host);
-    const double often = static_cast<double>(straggler.steps_late) / static_cast<double>(straggler.steps);
-    // A rank that fell behind once stays behind where hosts run ahead of their devices: its peers wait in every step,
-    // and lose nothing by it. A step of the job is longer by what this rank's own step is longer, and no more.
-    if (straggler.steps > 1) {
-      const double longer =
-          excess(straggler.side == LateSide::device ? &RankProfile::device_ns : &RankProfile::host_ns, own, peers);
-      straggler.captured_cost_ns = std::min(straggler.captured_cost_ns, kMostOfExcess * often * std::max(0.0, longer));
-    }
-    straggler.undisturbed_cost = undisturbed_cost(straggler, own, peers);
+    straggler.causes = straggler.side == LateSide::device ? device_differences(own, peers, out_.measured_step_ns)
+                                                          : host_differences(own, peers, out_.measured_step_ns);
+    RecordedDelay delay = recorded_delay(candidate, own, peers);
+    straggler.captured_cost_ns = delay.cost_ns;
+    if (straggler.side == LateSide::device) {
+      straggler.undisturbed_cost = cost_of_late_device(delay);
+    } else if (!straggler.causes.empty() || !recording_explains(straggler.ranks.front(), own, peers)) {
+      straggler.undisturbed_cost = cost_of_late_host(pace_, delay);
+    }  // else slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches
     if (straggler.causes.size() > kMostCauses) straggler.causes.resize(kMostCauses);
     ask_clocks(straggler);
     const bool real = straggler.undisturbed_cost.expected_ns >= kOfRecording * straggler.captured_cost_ns &&
                       straggler.undisturbed_cost.expected_ns > 0;
+    replay(candidate);
     (real ? out_.stragglers : out_.of_recording).push_back(std::move(straggler));
   }
 
-  std::vector<std::int64_t> steps_late(std::uint32_t rank) const {
-    std::vector<std::int64_t> steps;
-    for (const LateStep& step : out_.late_steps)
-      if (step.rank == rank && step.lateness_ns >= kLateShare * out_.measured_step_ns) steps.push_back(step.step);
-    return steps;
+  RecordedDelay recorded_delay(const Candidate& candidate, const RankProfile& own,
+                               const std::vector<const RankProfile*>& peers) const {
+    const Straggler& straggler = candidate.straggler;
+    const double longer =
+        excess(straggler.side == LateSide::device ? &RankProfile::device_ns : &RankProfile::host_ns, own, peers);
+    RecordedDelay delay;
+    for (const LateCause& cause : straggler.causes) delay.caused_ns += cause.excess_ns();
+    delay.often = static_cast<double>(straggler.steps_late) / static_cast<double>(straggler.steps);
+    // Of a late device also what it works longer: its peers' work beside their waits hides lateness, and no cost.
+    const double hidden = straggler.side == LateSide::device ? longer : 0;
+    std::vector<double> costs;
+    for (const LateStep* step : candidate.steps)
+      costs.push_back(std::min(step->cost_ns, std::max(step->lateness_ns, hidden)));
+    const double mean = mean_of(costs);
+    delay.cost_ns = mean * delay.often;
+    if (costs.size() > 1) {
+      double squares = 0;
+      for (const double cost : costs) squares += (cost - mean) * (cost - mean);
+      const auto count = static_cast<double>(costs.size());
+      delay.error_ns = delay.often * std::sqrt(squares / (count - 1) / count);
+    }
+    // A rank that fell behind once stays behind where hosts run ahead of their devices: its peers wait in every step,
+    // and lose nothing by it. A step of the job is longer by what this rank's own step is longer, and no more. Hosts
+    // that run ahead also wait where nothing says so (a full launch queue): what the causes explain is there for sure.
+    if (straggler.steps > 1)
+      delay.cost_ns = std::min(delay.cost_ns, kMostOfExcess * delay.often * std::max({0.0, longer, delay.caused_ns}));
+    return delay;
   }
 
-  // Host time of a step that all ranks share, without the recording, if that slows a host by `slowdown`.
-  double common_host_ns(double slowdown) const {
-    std::vector<double> hosts;
-    double least_gap = std::numeric_limits<double>::max();
-    for (const RankProfile& profile : profiles_) {
-      if (profile.steps == 0) continue;
-      double gap = 0;  // the longest stretch without a record: not the recorder's, and a straggler's cause
-      for (const auto& [key, share] : profile.host)
-        if (std::get<0>(key).empty()) gap = std::max(gap, share.longest_ns);
-      hosts.push_back((profile.host_ns - gap) / slowdown);
-      least_gap = std::min(least_gap, gap);
+  void replay(Candidate& candidate) {
+    std::vector<std::uint32_t> ranks = candidate.straggler.ranks;
+    std::sort(ranks.begin(), ranks.end());
+    const std::vector<SavedStep> saved = replay_without_delay(set_, matching_, index_, ranks);
+    double sum = 0;
+    for (LateStep* step : candidate.steps) {
+      const auto at = std::lower_bound(saved.begin(), saved.end(), step->step,
+                                       [](const SavedStep& one, std::int64_t number) { return one.step < number; });
+      if (at == saved.end() || at->step != step->step) continue;
+      step->saved_ns = at->ns;
+      sum += at->ns;
     }
-    return hosts.empty() ? 0 : median_of(std::move(hosts)) + least_gap;
-  }
-  double common_device_ns() const {
-    std::vector<double> devices;
-    double exposed = std::numeric_limits<double>::max();
-    for (const RankProfile& profile : profiles_) {
-      if (profile.steps == 0) continue;
-      devices.push_back(profile.device_ns);
-      exposed = std::min(exposed, profile.exposed_ns);
-    }
-    return devices.empty() ? 0 : median_of(std::move(devices)) + exposed;
-  }
-  bool recording_costs() const {
-    return std::any_of(set_.ranks.begin(), set_.ranks.end(),
-                       [](const RankDigest& digest) { return digest.timing.record_cost_ns > 0; });
-  }
-
-  // The cost as recorded less what the recording makes of it. A step is as long as the slower of host and device; with
-  // a host that the recording does not slow the delay costs so much less.
-  TimeBand undisturbed_cost(const Straggler& straggler, const RankProfile& own,
-                            const std::vector<const RankProfile*>& peers) const {
-    const double captured = straggler.captured_cost_ns;
-    TimeBand band{captured, captured / kBand, captured * kBand};
-    // The recording does not slow a device that is always busy.
-    if (straggler.side == LateSide::device) return band;
-    // Slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches.
-    if (straggler.causes.empty() && recording_explains(straggler.ranks.front(), own, peers)) return {};
-    double caused = 0;
-    for (const LateCause& cause : straggler.causes) caused += cause.excess_ns();
-    const double device = common_device_ns();
-    const auto longer = [&](double slowdown) {
-      const double host = common_host_ns(slowdown);
-      return std::max(host + caused, device) - std::max(host, device);
-    };
-    const double often = static_cast<double>(straggler.steps_late) / static_cast<double>(straggler.steps);
-    const auto cost = [&](double slowdown) {
-      const double less = recording_costs() ? often * std::max(0.0, longer(1) - longer(slowdown)) : 0;
-      return std::max(0.0, captured - less);
-    };
-    band.expected_ns = cost(kSlowdown);
-    band.low_ns = std::max(kExcessLow * cost(kMostSlowdown), band.expected_ns / kBand);
-    band.high_ns = std::min(kExcessHigh * cost(kLeastSlowdown), band.expected_ns * kBand);
-    return band;
+    candidate.straggler.replayed_cost_ns = sum / static_cast<double>(candidate.straggler.steps);
   }
 
   bool recording_explains(std::uint32_t rank, const RankProfile& own,
@@ -255,11 +287,14 @@ class Analysis {
   void ask_clocks(Straggler& straggler) const {
     for (std::size_t i = 0; i < timings_.size(); ++i) {
       const CollectiveTiming& timing = timings_[i];
-      if (timing.last != straggler.ranks.front() || timing.lateness_ns.empty()) continue;
+      const auto late = [&](std::uint32_t rank) {
+        return std::find(straggler.ranks.begin(), straggler.ranks.end(), rank) != straggler.ranks.end();
+      };
+      if (timing.last == kNoRow || !late(timing.last) || timing.lateness_ns.empty()) continue;
       if (!timing.last_by_clock) {
         ++straggler.clock_unresolved;
       } else {
-        ++(*timing.last_by_clock == timing.last ? straggler.clock_agrees : straggler.clock_disagrees);
+        ++(late(*timing.last_by_clock) ? straggler.clock_agrees : straggler.clock_disagrees);
       }
     }
   }
@@ -273,10 +308,10 @@ class Analysis {
     }
     if (pacing == profiles_.size()) return;
     TimeBand band = *set_.ranks[pacing].timing.step;
-    if (!out_.stragglers.empty() && out_.stragglers.front().side == LateSide::host && recording_costs()) {
+    if (!out_.stragglers.empty() && out_.stragglers.front().side == LateSide::host && pace_.recording_costs) {
       // Two estimates of one step must agree: the one that its cost was taken from stands.
       const TimeBand& cost = out_.stragglers.front().undisturbed_cost;
-      const double without = std::max(common_host_ns(kSlowdown), common_device_ns());
+      const double without = pace_.step_ns(pace_.slowing);
       band.expected_ns = std::max(band.expected_ns, without + cost.expected_ns);
       band.low_ns = std::min(band.low_ns, without + cost.low_ns);
       band.high_ns = std::max(band.high_ns, without + cost.high_ns);
@@ -287,6 +322,8 @@ class Analysis {
   const RankSet& set_;
   const CollectiveMatching& matching_;
   const std::vector<CollectiveTiming>& timings_;
+  const MatchIndex& index_;
+  JobPace pace_;
   StragglerAnalysis out_;
   std::vector<std::int64_t> steps_;
   std::vector<RankProfile> profiles_;
@@ -321,8 +358,8 @@ std::string_view to_string(LatePattern pattern) {
 }
 
 StragglerAnalysis find_stragglers(const RankSet& set, const CollectiveMatching& matching,
-                                  const std::vector<CollectiveTiming>& timings) {
-  return Analysis(set, matching, timings).run();
+                                  const std::vector<CollectiveTiming>& timings, const MatchIndex& index) {
+  return Analysis(set, matching, timings, index).run();
 }
 
 }  // namespace accel::fusion

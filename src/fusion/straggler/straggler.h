@@ -3,7 +3,8 @@
 // Pure.
 //
 // Lateness is read from local durations, which need no clock: the rank that is waited for has the short collective. The
-// aligned clocks are asked the same and must agree.
+// aligned clocks are asked the same and must agree. Ranks of one pipeline stage are compared, never those of different
+// ones.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "fusion/critical_path/match_index.h"
 #include "fusion/straggler/collective_timing.h"
 
 namespace accel::fusion {
@@ -25,7 +27,9 @@ struct LateCause {
   enum class Kind : std::uint8_t {
     host_gap,        // one long stretch outside of every record
     host_work,       // an op, range or frame that takes longer or comes more often
+    slower_host,     // many of them, as often as on the peers, none of which makes most of it
     more_kernels,    // device work that the peers do not have
+    larger_shapes,   // as many launches, of larger inputs
     slower_kernels,  // the same device work, slower
     copies,          // exposed copies
   };
@@ -33,8 +37,9 @@ struct LateCause {
   IdleCause cause = IdleCause::unknown;  // of host work
   std::string name;                      // of op or kernel; for a gap: what comes after it, may be empty
   std::string shape;
-  double own_ns = 0;    // per step
-  double peers_ns = 0;  // median of the peers, per step
+  std::string peers_shape;  // of larger_shapes: what the peers launch instead
+  double own_ns = 0;        // per step
+  double peers_ns = 0;      // median of the peers, per step
   double own_count = 0, peers_count = 0;
 
   double excess_ns() const { return own_ns - peers_ns; }
@@ -47,10 +52,15 @@ struct LateStep {
   double lateness_ns = 0;             // how far behind the median of the others it fell in this step
   double cost_ns = 0;                 // by which the others' devices, or hosts, waited longer than its own
   std::uint32_t collective = kNoRow;  // row of CollectiveMatching::collectives: where most of it shows
+  std::vector<std::uint32_t> with;    // all ranks of its host, where they were late together; else empty
+  bool late = false;                  // by enough to count
+  std::optional<double> saved_ns;     // by which the step is shorter without that delay, by replay
 };
 
 struct Straggler {
-  std::vector<std::uint32_t> ranks;  // one; alternating: those that take turns
+  // One; of a slow host all ranks of it, the one that most often came last first.
+  std::vector<std::uint32_t> ranks;
+  bool whole_host = false;
   LatePattern pattern = LatePattern::persistent;
   LateSide side = LateSide::unknown;
   std::uint32_t steps_late = 0;
@@ -58,6 +68,7 @@ struct Straggler {
   double lateness_ns = 0;  // mean over the steps in which it was late
   double lateness_low_ns = 0, lateness_high_ns = 0;
   double captured_cost_ns = 0;     // per step of the job as recorded
+  double replayed_cost_ns = 0;     // the same by replay of the collectives without its delay
   TimeBand undisturbed_cost;       // per step of the job without the recording
   std::vector<LateCause> causes;   // largest excess first
   std::uint32_t clock_agrees = 0;  // collectives in which the aligned clocks name the same rank
@@ -76,6 +87,6 @@ struct StragglerAnalysis {
 };
 
 StragglerAnalysis find_stragglers(const RankSet& set, const CollectiveMatching& matching,
-                                  const std::vector<CollectiveTiming>& timings);
+                                  const std::vector<CollectiveTiming>& timings, const MatchIndex& index);
 
 }  // namespace accel::fusion

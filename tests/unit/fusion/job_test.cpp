@@ -193,6 +193,49 @@ TEST(Job, goes_on_with_a_file_that_was_cut) {
   for (const Straggler& one : job.stragglers.stragglers) EXPECT_EQ(one.ranks.front(), 1U);
 }
 
+// One rank's file missing, cut or of other steps, on clocks that disagree: the rest is analysed, and the gap is named.
+TEST(Job, names_the_late_rank_and_the_gap_where_the_file_of_another_is_missing_cut_or_of_other_steps) {
+  const auto files = ddp("straggler");
+  if (absent(files)) GTEST_SKIP() << "skipped: no ../shared";
+  const auto clocks = wrong_clocks(files.size());
+  const std::vector<RankDigest> whole = digests_of(files, clocks);
+
+  std::vector<RankDigest> missing(whole.begin() + 1, whole.end());
+  Job job = fuse(std::move(missing));
+  expect_gloo_straggler(job);
+  EXPECT_EQ(job.set.missing, std::vector<std::int64_t>{0});
+
+  std::vector<RankDigest> cut = whole;
+  const std::string text = with_clock(testing::unpacked(files[3]), clocks[3]);
+  cut[3] = digest_of_text("cut", text.substr(0, text.size() / 2));
+  EXPECT_FALSE(cut[3].notes.empty());
+  job = fuse(std::move(cut));
+  ASSERT_FALSE(job.stragglers.stragglers.empty());
+  for (const Straggler& one : job.stragglers.stragglers) EXPECT_EQ(job.set.rank_of(one.ranks.front()), 2);
+
+  std::vector<RankDigest> apart = whole;
+  for (DigestStep& step : apart[3].steps) step.number += 1000;
+  job = fuse(std::move(apart));
+  expect_gloo_straggler(job);
+  EXPECT_EQ(job.set.apart, std::vector<std::int64_t>{3});
+}
+
+TEST(Job, leaves_out_figures_that_no_recording_has) {
+  RankDigest a;
+  a.source = "a";
+  a.rank = 0;
+  a.world_size = 2;
+  RankDigest b = a;
+  b.source = "b";
+  b.rank = 1;
+  b.steps.emplace_back();
+  b.steps.back().host.end_ns = std::int64_t{1} << 60;
+  const RankSet set = make_rank_set({a, b});
+  EXPECT_EQ(set.ranks.size(), 1U);
+  ASSERT_EQ(set.left_out.size(), 1U);
+  EXPECT_EQ(set.left_out[0].reason, "its times or sizes cannot be those of a recording");
+}
+
 TEST(Job, leaves_out_second_files_of_a_rank_and_files_of_other_jobs) {
   RankDigest a;
   a.source = "a";
