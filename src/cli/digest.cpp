@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
+#include "cli/rank_options.h"
 #include "fusion/digest/digest_file.h"
 #include "fusion/rank_set/load_digest.h"
 #include "report/plain_text.h"
@@ -20,17 +21,16 @@ namespace {
 struct Options {
   std::string path;
   std::string output;
-  ImportOptions import;
-  AnalysisOptions analysis;
+  RankOptions ranks;
   bool quiet = false;
 };
 
 int run(const Options& options) {
   auto digest = [&] {
     ConsoleProgress progress(options.quiet, options.path);
-    ImportOptions import = options.import;
+    ImportOptions import = options.ranks.import;
     import.progress = &progress;
-    AnalysisOptions analysis = options.analysis;
+    AnalysisOptions analysis = options.ranks.analysis;
     analysis.progress = &progress;
     return fusion::load_digest(options.path, import, analysis);
   }();
@@ -63,17 +63,13 @@ std::function<int()> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("TRACE", options->path, "trace of one rank")->required()->type_name("");
   app.add_option("-o,--output", options->output, "file to write [NAME.accdigest]")->type_name("FILE");
-  app.add_option("--rank", options->import.rank, "rank of the trace, where the file does not say it")->type_name("N");
-  app.add_option("--step-annotation", options->analysis.step_annotation,
-                 "the user range that marks a step, instead of ProfilerStep#N")
-      ->type_name("NAME");
-  app.add_option("--threads", options->import.threads, "threads to use [one per core]")
-      ->check(CLI::Range(0U, 1024U).description(""))
+  app.add_option("--rank", options->ranks.import.rank, "rank of the trace, where the file does not say it")
       ->type_name("N");
+  add_rank_options(app, options->ranks);
   app.add_flag("--quiet", options->quiet, "print errors only");
   return [options] {
     install_interrupt_handlers();
-    options->analysis.threads = options->import.threads;
+    settle(options->ranks);
     return run(*options);
   };
 }

@@ -1,5 +1,6 @@
 #include "cli/find_topology.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -60,6 +61,13 @@ std::vector<std::string> beside(const std::vector<std::string>& traces) {
 }
 
 }  // namespace
+
+void add_topology(CLI::App& app, std::vector<std::string>& files) {
+  app.add_option("--topology", files,
+                 "output of nvidia-smi topo -m, nvlink -s or --query-gpu, for the paths between ranks [*topo*.txt and "
+                 "*nvlink*.txt beside the traces]")
+      ->type_name("FILE");
+}
 
 Result<std::optional<fusion::Topology>> find_topology(const std::vector<std::string>& named,
                                                       const std::vector<std::string>& traces) {

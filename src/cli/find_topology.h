@@ -8,7 +8,14 @@
 #include "base/result.h"
 #include "fusion/topology/topology.h"
 
+namespace CLI {
+class App;
+}
+
 namespace accel::cli {
+
+// Adds --topology, which may be repeated.
+void add_topology(CLI::App& app, std::vector<std::string>& files);
 
 // Outputs of nvidia-smi (topo -m, nvlink -s, --query-gpu), one after the other. Without any named, text files whose
 // name holds "topo" or "nvlink" in the folders of the traces; such a file that is something else is passed over.

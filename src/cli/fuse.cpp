@@ -3,15 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/fail_if.h"
 #include "cli/find_topology.h"
-#include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
-#include "fusion/rank_set/load_digest.h"
+#include "cli/load_digests.h"
+#include "cli/rank_options.h"
 #include "report/plain_text.h"
 
 namespace accel::cli {
@@ -29,8 +31,8 @@ struct Options {
   bool full = false;
   bool quiet = false;
   bool no_colour = false;
-  ImportOptions import;
-  AnalysisOptions analysis;
+  RankOptions ranks;
+  std::vector<std::string> fail_if;
 };
 
 std::string list_of(const std::vector<std::int64_t>& ranks) {
@@ -97,38 +99,20 @@ void print_outcome(const fusion::Job& job) {
 }
 
 int run(const Options& options) {
-  const auto candidates = find_traces(options.paths);
-  if (!candidates) {
-    print_error(candidates.error());
+  const auto conditions = parse_conditions(options.fail_if, false);
+  if (!conditions) return kUsage;
+  auto loaded = load_digests(options.paths, options.ranks, options.quiet);
+  if (!loaded) {
+    print_error(loaded.error());
     return kUnreadable;
   }
-  std::vector<fusion::RankDigest> digests;
-  int status = kDone;
-  for (const Candidate& candidate : *candidates) {
-    ConsoleProgress progress(options.quiet, candidate.path);
-    ImportOptions import = options.import;
-    AnalysisOptions analysis = options.analysis;
-    import.progress = analysis.progress = &progress;
-    // One after the other: a trace is gone from memory when its digest is made.
-    auto digest = fusion::load_digest(candidate.path, import, analysis);
-    if (digest) {
-      digests.push_back(std::move(*digest));
-      continue;
-    }
-    if (digest.error().code == ErrorCode::cancelled) die_of_interrupt();
-    if (!candidate.asked_for && digest.error().code == ErrorCode::not_a_trace) continue;
-    print_error(Error{digest.error().code, digest.error().message, candidate.path});
-    status = kUnreadable;
-  }
-  std::vector<std::string> files;
-  files.reserve(candidates->size());
-  for (const Candidate& candidate : *candidates) files.push_back(candidate.path);
-  auto topology = find_topology(options.topology, files);
+  const int status = loaded->all_read ? kDone : kUnreadable;
+  auto topology = find_topology(options.topology, loaded->files);
   if (!topology) {
     print_error(topology.error());
     return kUnreadable;
   }
-  const fusion::Job job = fusion::fuse(std::move(digests), std::move(*topology));
+  const fusion::Job job = fusion::fuse(std::move(loaded->digests), std::move(*topology));
   if (options.dry_run) {
     print_outcome(job);
     return finish_output(status != kDone ? status : worth_a_report(job) ? kDone : kUnreadable);
@@ -146,11 +130,12 @@ int run(const Options& options) {
                           options.no_colour};
   for (const report::WriterDescriptor& writer : report::writers())
     if (report::is_available(writer) && !writer.of_one_trace) report.writers.push_back(&writer);
-  if (const auto written = report_job(job, report); !written) {
-    print_error(written.error());
+  const auto document = report_job(job, report);
+  if (!document) {
+    print_error(document.error());
     return kUnreadable;
   }
-  return finish_output(status);
+  return finish_output(std::max(status, check_conditions(*conditions, nullptr, *document)));
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -161,27 +146,20 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag(
       "--dry-run", options->dry_run,
       "only say which ranks were found and are missing, what offsets were corrected, how many collectives match");
-  app.add_option(
-         "--topology", options->topology,
-         "output of nvidia-smi topo -m, nvlink -s or --query-gpu [*topo*.txt and *nvlink*.txt beside the traces]")
-      ->type_name("FILE");
+  add_topology(app, options->topology);
   app.add_option("-o,--output", options->output, fmt::format("folder for the report [{}]", kDefaultFolder))
       ->type_name("DIR");
-  app.add_option("--step-annotation", options->analysis.step_annotation,
-                 "the user range that marks a step, instead of ProfilerStep#N")
-      ->type_name("NAME");
-  app.add_option("--threads", options->import.threads, "threads to use [one per core]")
-      ->check(CLI::Range(0U, 1024U).description(""))
-      ->type_name("N");
+  add_rank_options(app, options->ranks);
   app.add_option("--lang", options->language, "language of the readable reports: en or zh [en]")
       ->check(CLI::IsMember({"en", "zh"}).description(""))
       ->type_name("LANG");
+  add_fail_if(app, options->fail_if, false);
   app.add_flag("--full", options->full, "cut no list in the report");
   app.add_flag("--quiet", options->quiet, "print errors only; write the files");
   app.add_flag("--no-color", options->no_colour, "no colours on the terminal (NO_COLOR works too)");
   return [options] {
     install_interrupt_handlers();
-    options->analysis.threads = options->import.threads;
+    settle(options->ranks);
     return run(*options);
   };
 }

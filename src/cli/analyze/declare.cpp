@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/fail_if.h"
+#include "cli/find_topology.h"
 #include "cli/interrupt.h"
 #include "cli/output_formats.h"
 #include "cli/ranges.h"
@@ -83,10 +84,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("PATH", options.paths, "a trace, a folder of traces, or - for standard input")
       ->required()
       ->type_name("");
-  app.add_option("--topology", options.topology,
-                 "output of nvidia-smi topo -m, nvlink -s or --query-gpu, for the paths between ranks [*topo*.txt and "
-                 "*nvlink*.txt beside the traces]")
-      ->type_name("FILE");
+  add_topology(app, options.topology);
   app.add_option("-o,--output", options.output,
                  fmt::format("folder for the report [{}/NAME of the trace]", kDefaultFolder))
       ->type_name("DIR");

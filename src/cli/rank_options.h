@@ -1,0 +1,24 @@
+// Options of every command that reads ranks of a job, traces or digests. One thread.
+#pragma once
+
+#include "analysis/analysis.h"
+#include "ingest/importer.h"
+
+namespace CLI {
+class App;
+}
+
+namespace accel::cli {
+
+struct RankOptions {
+  ImportOptions import;
+  AnalysisOptions analysis;
+};
+
+// --step-annotation and --threads. `options` must outlive the parsing.
+void add_rank_options(CLI::App& app, RankOptions& options);
+
+// After the parsing: what one option sets in several places.
+void settle(RankOptions& options);
+
+}  // namespace accel::cli
