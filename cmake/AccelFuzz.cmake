@@ -10,7 +10,7 @@ file(GLOB accel_fuzz_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/fuzz/*
 foreach(source IN LISTS accel_fuzz_sources)
   get_filename_component(name "${source}" NAME_WE)
   add_executable(fuzz_${name} "${source}")
-  target_link_libraries(fuzz_${name} PRIVATE accel_ingest accel_runtime accel_compression simdjson::simdjson)
+  target_link_libraries(fuzz_${name} PRIVATE accel_fusion accel_ingest accel_runtime accel_compression simdjson::simdjson)
   add_dependencies(fuzz_all fuzz_${name})
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
