@@ -196,10 +196,14 @@ class Builder {
       if (timing.global_ns) entry.global_ms = ms_of(*timing.global_ns);
       if (timing.busbw_bytes_per_s) entry.busbw_gbps = number(*timing.busbw_bytes_per_s / 1e9);
       entry.exposed_ms = ms_of(timing.exposed_ns);
-      if (one.group < job_.topology.groups.size())
-        entry.path = valid_utf8(fusion::describe(job_.topology.groups[one.group].path));
+      if (one.group < job_.topology.groups.size()) path(job_.topology.groups[one.group].path, entry);
       document_.communication.collectives.push_back(std::move(entry));
     }
+  }
+
+  static void path(const fusion::Path& path, Collective& entry) {
+    entry.path = valid_utf8(fusion::describe(path));
+    if (path.expected_gbps) entry.path_gbps = number(*path.expected_gbps);
   }
 
   // On the common axis, where all clocks are aligned; arrivals where they tell at least the last one apart.
@@ -322,6 +326,7 @@ class Builder {
     reasons_["topology.groups[]"] = "the path is not known, or no collective is large enough to tell a bandwidth";
     reasons_["compare"] = "one run only";
     reasons_["communication.collectives[].path"] = reasons_["topology"];
+    reasons_["communication.collectives[].path_gbps"] = "what the path can carry is not known";
     reasons_["communication.collectives[].bytes"] = "the recording does not state the size";
     reasons_["communication.collectives[].busbw_gbps"] = "no size, or an operation without a bandwidth";
     reasons_["communication.collectives[].global_ms"] = "the clocks of its ranks are not aligned";

@@ -53,7 +53,8 @@ std::int64_t on_axis(const HostClock& clock, std::int64_t time_ns) {
   constexpr double kMostFine = 1e18;
   const double fine = clock.shift_ns + clock.drift * static_cast<double>(time_ns - clock.origin_ns);
   const std::int64_t coarse = std::clamp(time_ns + clock.coarse_ns, -kLast, kLast);
-  return std::clamp(coarse + std::llround(std::clamp(fine, -kMostFine, kMostFine)), -kLast, kLast);
+  const std::int64_t rest = std::llround(std::clamp(fine, -kMostFine, kMostFine));
+  return std::clamp(coarse + rest, -kLast, kLast);
 }
 
 class Aligner {

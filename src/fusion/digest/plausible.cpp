@@ -45,9 +45,10 @@ bool is_plausible(const RankDigest& digest) {
            is_length(event.overlapped_ns);
   };
   const auto is_step = [&](const DigestStep& step) {
-    return is_time(step.host.start_ns) && is_time(step.host.end_ns) && is_time(step.device.start_ns) &&
-           is_time(step.device.end_ns) && is_length(step.communication_exposed_ns) && is_length(step.host_wait_ns) &&
-           is_plausible(step.work);
+    const bool no_device = step.device.start_ns == step.device.end_ns;  // then at no time at all
+    return is_time(step.host.start_ns) && is_time(step.host.end_ns) &&
+           (no_device || (is_time(step.device.start_ns) && is_time(step.device.end_ns))) &&
+           is_length(step.communication_exposed_ns) && is_length(step.host_wait_ns) && is_plausible(step.work);
   };
   const RankTiming& timing = digest.timing;
   const bool finite = std::isfinite(timing.measured_step_ns) && std::isfinite(timing.record_cost_ns) &&

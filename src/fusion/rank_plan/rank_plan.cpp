@@ -81,7 +81,7 @@ class Planner {
     std::set<std::int64_t> taken;
     for (std::int64_t parts = 2; !full() && static_cast<std::int64_t>(taken.size()) < boundaries; parts *= 2) {
       for (std::int64_t i = 1; i < parts && !full(); i += 2) {
-        const std::int64_t boundary = 1 + (boundaries - 1) * i / parts;
+        const std::int64_t boundary = 1 + boundaries * i / parts;
         if (!taken.insert(boundary).second) continue;
         add(boundary * per_host - 1, fmt::format("last rank of host {}: the network begins there", boundary - 1));
         add(boundary * per_host, fmt::format("first rank of host {}: the network ends there", boundary));

@@ -78,7 +78,7 @@ RankDigest coalesced(const std::string& first, const std::string& second) {
       R"({"ph":"X","cat":"user_annotation","name":"nccl:coalesced","pid":1,"tid":1,"ts":10,"dur":60},)" +
           described(first, 12) + described(second, 20) +
           R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":40,"dur":5,"args":{"correlation":1}},)"
-          R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv(x)","pid":0,"tid":7,"ts":100,"dur":50,"args":{"correlation":1,"device":0,"stream":7}
+          R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv","pid":0,"tid":7,"ts":100,"dur":50,"args":{"correlation":1,"device":0,"stream":7}
 }]
 })");
 }

@@ -230,6 +230,11 @@ TEST(Job, leaves_out_figures_that_no_recording_has) {
   b.rank = 1;
   b.steps.emplace_back();
   b.steps.back().host.end_ns = std::int64_t{1} << 60;
+  RankDigest no_device = a;
+  no_device.time_range = {1'700'000'000'000'000'000, 1'700'000'000'000'000'900};
+  no_device.steps.emplace_back();
+  no_device.steps.back().host = no_device.time_range;
+  EXPECT_EQ(make_rank_set({no_device}).ranks.size(), 1U);
   const RankSet set = make_rank_set({a, b});
   EXPECT_EQ(set.ranks.size(), 1U);
   ASSERT_EQ(set.left_out.size(), 1U);
