@@ -25,6 +25,7 @@ constexpr std::uint32_t kEnoughSteps = 3;
 // The replay knows the collectives alone. A rank that fell behind once stays behind where hosts run ahead of their
 // devices, and costs no more than its own step is longer by.
 constexpr double kMostOfCost = 1.1;
+constexpr double kLeastOfCost = 0.5;
 
 // The operation in which the others wait for it most.
 std::string operation_of(const fusion::Job& job, const Straggler& straggler) {
@@ -171,6 +172,8 @@ Finding late_rank_finding(const JobInput& input, const Straggler& straggler, std
       straggler.clock_agrees, "count");
   add_counter_evidence(input.job, straggler, finding);
   if (straggler.clock_disagrees > straggler.clock_agrees) finding.confidence *= kDisagreement;
+  // Others come nearly as late, and would hold the job up in its place.
+  if (straggler.replayed_cost_ns < kLeastOfCost * straggler.captured_cost_ns) finding.confidence *= kDisagreement;
   if (straggler.steps < kEnoughSteps) finding.confidence *= kFewSteps;
   if (straggler.causes.empty()) finding.confidence *= kUnknownCause;
   for (const LateCause& cause : straggler.causes) {

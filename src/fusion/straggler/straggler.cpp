@@ -219,8 +219,9 @@ class Analysis {
     }  // else slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches
     if (straggler.causes.size() > kMostCauses) straggler.causes.resize(kMostCauses);
     ask_clocks(straggler);
+    // A band that reaches down to nothing is chance: whoever happened to come last in some of the steps.
     const bool real = straggler.undisturbed_cost.expected_ns >= kOfRecording * straggler.captured_cost_ns &&
-                      straggler.undisturbed_cost.expected_ns > 0;
+                      straggler.undisturbed_cost.low_ns > 0;
     replay(candidate);
     (real ? out_.stragglers : out_.of_recording).push_back(std::move(straggler));
   }
@@ -281,7 +282,8 @@ class Analysis {
                  step.work.frames * timing.frame_cost_ns;
       ++count;
     }
-    return count > 0 && slower <= records / count && records > 0;
+    // A recording makes a host slower, never late by itself.
+    return count > 0 && slower > 0 && slower <= records / count;
   }
 
   void ask_clocks(Straggler& straggler) const {
