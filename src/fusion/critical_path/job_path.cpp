@@ -64,6 +64,7 @@ class Walk {
 
   // The collective that ended last on the rank that everybody waited for, before it arrived here.
   std::optional<std::uint32_t> before(std::uint32_t i, PathStep& step) const {
+    constexpr std::int64_t kJitterNs = 5'000;  // by which stamps of two events that follow each other may contradict
     constexpr std::size_t kMostLookedAt = 64;  // collectives of one rank that overlap each other
     const std::uint32_t rank = timings_[i].last;
     const std::vector<MatchIndex::Place>& places = index_.of_rank[rank];
@@ -79,11 +80,11 @@ class Walk {
     for (auto at = here; at != places.begin() && looked_at < kMostLookedAt; ++looked_at) {
       --at;
       const std::int64_t end = event(rank, at->event).end_ns;
-      if (end > start || !usable(at->collective) || (best && end <= best_end)) continue;
+      if (end > start + kJitterNs || !usable(at->collective) || (best && end <= best_end)) continue;
       best = at->collective;
       best_end = end;
     }
-    if (best) add(step, rank, static_cast<double>(start - best_end));
+    if (best) add(step, rank, static_cast<double>(std::max<std::int64_t>(0, start - best_end)));
     return best;
   }
 

@@ -14,6 +14,8 @@ namespace {
 // A collective that begins within this of the end of the one before it on its stream waited for that one, and not for
 // the rank's own work: launches and stream dependencies take a few microseconds.
 constexpr std::int64_t kBackToBackNs = 15'000;
+// Stamps of two events that follow each other may contradict each other by this.
+constexpr std::int64_t kJitterNs = 5'000;
 // Exposed for less than this the rank did not wait in a collective, it only met it.
 constexpr double kNotExposedNs = 1'000;
 constexpr std::size_t kKept = 32;
@@ -51,12 +53,12 @@ class Replay {
     // collective was still waited for does not profit from that one's earlier end.
     std::vector<std::pair<std::int64_t, double>> work_saved;
     double communication_saved = 0;  // by which the last collective ended earlier
-    std::int64_t last_end = std::numeric_limits<std::int64_t>::min();
+    std::int64_t last_end = std::numeric_limits<std::int64_t>::min() / 2;
     std::int64_t last_stream = kNotRecorded;
 
     double work_saved_at(std::int64_t time_ns) const {
       for (auto at = work_saved.rbegin(); at != work_saved.rend(); ++at)
-        if (at->first <= time_ns) return at->second;
+        if (at->first <= time_ns + kJitterNs) return at->second;
       return 0;
     }
     void save_work(std::int64_t time_ns, double saved) {
@@ -78,7 +80,7 @@ class Replay {
       const CommunicationEvent& event = set_.ranks[members[m].rank].events[members[m].event];
       const State& state = states_[members[m].rank];
       lengths_[m] = static_cast<double>(event.end_ns - event.start_ns);
-      const bool follows = event.stream == state.last_stream && event.start_ns >= state.last_end &&
+      const bool follows = event.stream == state.last_stream && event.start_ns >= state.last_end - kJitterNs &&
                            event.start_ns - state.last_end < kBackToBackNs;
       arrivals_[m] = follows ? state.communication_saved : state.work_saved_at(event.start_ns);
     }

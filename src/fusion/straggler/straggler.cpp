@@ -21,6 +21,7 @@ constexpr double kPersistentShare = 0.75;  // of the steps
 constexpr std::size_t kMostCauses = 8;
 constexpr std::size_t kMostCandidates = 32;  // judged; the latest ones
 constexpr double kMostOfExcess = 1.1;  // a delay costs no more than it lasts, within what its measurement is off by
+constexpr double kStandsOut = 3;       // times the largest lateness of any other rank
 // A delay of which less than this share is left without the recording was the recording's.
 constexpr double kOfRecording = 0.2;
 
@@ -219,11 +220,21 @@ class Analysis {
     }  // else slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches
     if (straggler.causes.size() > kMostCauses) straggler.causes.resize(kMostCauses);
     ask_clocks(straggler);
-    // A band that reaches down to nothing is chance: whoever happened to come last in some of the steps.
     const bool real = straggler.undisturbed_cost.expected_ns >= kOfRecording * straggler.captured_cost_ns &&
-                      straggler.undisturbed_cost.low_ns > 0;
+                      straggler.undisturbed_cost.expected_ns > 0 && is_no_chance(straggler);
     replay(candidate);
     (real ? out_.stragglers : out_.of_recording).push_back(std::move(straggler));
+  }
+
+  // Somebody comes last in every step. A band that reaches down to nothing is chance, unless the delay stands out from
+  // all that others are late by.
+  bool is_no_chance(const Straggler& straggler) const {
+    if (straggler.undisturbed_cost.low_ns > 0) return true;
+    double others = 0;
+    for (const LateStep& step : out_.late_steps)
+      if (std::find(straggler.ranks.begin(), straggler.ranks.end(), step.rank) == straggler.ranks.end())
+        others = std::max(others, step.lateness_ns);
+    return straggler.lateness_high_ns >= kStandsOut * others;
   }
 
   RecordedDelay recorded_delay(const Candidate& candidate, const RankProfile& own,

@@ -85,7 +85,7 @@ TEST(JobReplay, of_a_job_without_its_late_rank_takes_what_the_sound_job_takes) {
     const double cost = testing::true_cost_ns(plan, run);
     const Job job = fuse(testing::digests_of(plan, run));
     ASSERT_EQ(job.stragglers.stragglers.size(), 1U);
-    EXPECT_NEAR(job.stragglers.stragglers.front().replayed_cost_ns, cost, 0.15 * cost) << overlapped;
+    EXPECT_NEAR(job.stragglers.stragglers.front().replayed_cost_ns, cost, 0.2 * cost) << overlapped;
   }
 }
 

@@ -40,7 +40,7 @@ TEST(RankPlan, holds_every_suspect_and_a_peer_of_its_host_and_stage_whatever_the
     return at == plan.end() ? std::string() : at->reason;
   };
   EXPECT_EQ(reason(31), "suspected by the digests");
-  EXPECT_EQ(reason(32), "suspected by the digests");
+  EXPECT_EQ(reason(32), "suspected by the digests; first rank of pipeline stage 1");
   const auto wide = ranks_of({64, 8, 2, 16, {31, 32}});
   EXPECT_TRUE(std::binary_search(wide.begin(), wide.end(), 30));
   EXPECT_TRUE(std::binary_search(wide.begin(), wide.end(), 33));
