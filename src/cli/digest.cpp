@@ -6,10 +6,12 @@
 #include <memory>
 
 #include "base/atomic_file.h"
+#include "cli/anonymize_key.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
+#include "cli/load_rank.h"
 #include "fusion/digest/digest_file.h"
 #include "fusion/rank_set/load_digest.h"
 #include "report/plain_text.h"
@@ -22,23 +24,39 @@ struct Options {
   std::string output;
   ImportOptions import;
   AnalysisOptions analysis;
+  AnonymizeOptions anonymize;
   bool quiet = false;
 };
 
 int run(const Options& options) {
+  report::Pseudonyms pseudonyms;
+  if (options.anonymize.wanted) {
+    auto key = load_key(options.anonymize.key);
+    if (!key) {
+      print_error(key.error());
+      return kUnreadable;
+    }
+    pseudonyms = std::move(*key);
+  }
   auto digest = [&] {
     ConsoleProgress progress(options.quiet, options.path);
     ImportOptions import = options.import;
     import.progress = &progress;
     AnalysisOptions analysis = options.analysis;
     analysis.progress = &progress;
-    return fusion::load_digest(options.path, import, analysis);
+    return load_rank(options.path, import, analysis, options.anonymize.wanted ? &pseudonyms : nullptr);
   }();
   if (!digest) {
     if (digest.error().code == ErrorCode::cancelled) die_of_interrupt();
     print_error(digest.error().where.empty() ? Error{digest.error().code, digest.error().message, options.path}
                                              : digest.error());
     return kUnreadable;
+  }
+  if (options.anonymize.wanted) {
+    if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) {
+      print_error(saved.error());
+      return kUnreadable;
+    }
   }
   const std::string output =
       options.output.empty() ? report_name(options.path) + std::string(fusion::kDigestSuffix) : options.output;
@@ -70,6 +88,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--threads", options->import.threads, "threads to use [one per core]")
       ->check(CLI::Range(0U, 1024U).description(""))
       ->type_name("N");
+  add_anonymize(app, options->anonymize);
   app.add_flag("--quiet", options->quiet, "print errors only");
   return [options] {
     install_interrupt_handlers();

@@ -3,14 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 
+#include "cli/anonymize_key.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
-#include "fusion/rank_set/load_digest.h"
+#include "cli/job_trace.h"
+#include "cli/load_rank.h"
 #include "report/plain_text.h"
 
 namespace accel::cli {
@@ -27,6 +30,7 @@ struct Options {
   bool full = false;
   bool quiet = false;
   bool no_colour = false;
+  AnonymizeOptions anonymize;
   ImportOptions import;
   AnalysisOptions analysis;
 };
@@ -94,13 +98,27 @@ void print_outcome(const fusion::Job& job) {
   for (const std::string& block : blocks) fmt::print("In the way  {}\n", block);
 }
 
+int failed(const Error& error) {
+  if (error.code == ErrorCode::cancelled) die_of_interrupt();
+  print_error(error);
+  return error.code == ErrorCode::invalid_argument ? kUsage : kUnreadable;
+}
+
 int run(const Options& options) {
   const auto candidates = find_traces(options.paths);
   if (!candidates) {
     print_error(candidates.error());
     return kUnreadable;
   }
+  report::Pseudonyms pseudonyms;
+  if (options.anonymize.wanted) {
+    auto key = load_key(options.anonymize.key);
+    if (!key) return failed(key.error());
+    pseudonyms = std::move(*key);
+  }
+  report::Pseudonyms* const hidden = options.anonymize.wanted ? &pseudonyms : nullptr;
   std::vector<fusion::RankDigest> digests;
+  std::map<std::string, std::string> path_of;
   int status = kDone;
   for (const Candidate& candidate : *candidates) {
     ConsoleProgress progress(options.quiet, candidate.path);
@@ -108,8 +126,9 @@ int run(const Options& options) {
     AnalysisOptions analysis = options.analysis;
     import.progress = analysis.progress = &progress;
     // One after the other: a trace is gone from memory when its digest is made.
-    auto digest = fusion::load_digest(candidate.path, import, analysis);
+    auto digest = load_rank(candidate.path, import, analysis, hidden);
     if (digest) {
+      path_of[digest->source] = candidate.path;
       digests.push_back(std::move(*digest));
       continue;
     }
@@ -127,6 +146,25 @@ int run(const Options& options) {
     print_error(Error{ErrorCode::not_found, "fewer than two ranks of one job were found; --dry-run says what was",
                       options.paths.front()});
     return kUnreadable;
+  }
+  if (hidden != nullptr) {
+    if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) return failed(saved.error());
+    if (!options.quiet)
+      print_warning(
+          fmt::format("the names behind the pseudonyms stand in {}: it is for you alone", options.anonymize.key));
+  }
+  if (is_perfetto_name(options.output)) {
+    const auto written =
+        write_job_trace(job, path_of, {options.output, options.import, options.analysis, options.quiet, hidden});
+    if (!written) return failed(written.error());
+    if (hidden != nullptr) {
+      if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) return failed(saved.error());
+    }
+    if (!options.quiet) {
+      fmt::print("{}: {} ranks on one time axis, clocks off by at most {:.1f} us; open it in https://ui.perfetto.dev\n",
+                 report::visible_text(options.output), job.set.ranks.size(), job.clocks.worst_residual_ns() / 1e3);
+    }
+    return finish_output(status);
   }
   JobReportOptions report{options.output,
                           {},
@@ -151,7 +189,9 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag(
       "--dry-run", options->dry_run,
       "only say which ranks were found and are missing, what offsets were corrected, how many collectives match");
-  app.add_option("-o,--output", options->output, fmt::format("folder for the report [{}]", kDefaultFolder))
+  app.add_option(
+         "-o,--output", options->output,
+         fmt::format("folder for the report [{}]; NAME.perfetto: one timeline of all ranks instead", kDefaultFolder))
       ->type_name("DIR");
   app.add_option("--step-annotation", options->analysis.step_annotation,
                  "the user range that marks a step, instead of ProfilerStep#N")
@@ -162,6 +202,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--lang", options->language, "language of the readable reports: en or zh [en]")
       ->check(CLI::IsMember({"en", "zh"}).description(""))
       ->type_name("LANG");
+  add_anonymize(app, options->anonymize);
   app.add_flag("--full", options->full, "cut no list in the report");
   app.add_flag("--quiet", options->quiet, "print errors only; write the files");
   app.add_flag("--no-color", options->no_colour, "no colours on the terminal (NO_COLOR works too)");
@@ -181,7 +222,8 @@ const CommandDescriptor fuse_command = {
     "把作业的各个 rank 对齐到同一时间轴，找出拖慢作业的进程",
     "  accel-profiler fuse traces/\n"
     "  accel-profiler fuse traces/ --dry-run\n"
-    "  accel-profiler fuse digests/*.accdigest -o job\n",
+    "  accel-profiler fuse digests/*.accdigest -o job\n"
+    "  accel-profiler fuse traces/ -o fused.perfetto\n",
     declare,
 };
 

@@ -20,6 +20,7 @@
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
+#include "cli/load_rank.h"
 #include "diagnosis/diagnosis.h"
 #include "fusion/digest/make_digest.h"
 #include "fusion/rank_set/load_digest.h"
@@ -131,8 +132,10 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   const auto results = run_analyses(*store, analysis);
   if (!results) return results.error();
   if (interrupted()) return Error{ErrorCode::cancelled, "interrupted", ""};
-  // Sizes of messages and shapes of kernels are in what many ranks are compared by: not where those are to stay hidden.
-  if (several_ && !anonymous) digests_.push_back(fusion::make_digest(*store, *results));
+  if (several_) {
+    digests_.push_back(fusion::make_digest(*store, *results));
+    if (anonymous) report::anonymize_digest(digests_.back(), pseudonyms_);
+  }
   Diagnosis diagnosis = diagnose(*store, *results, analysis);
   if (anonymous) report::anonymize_shapes(*store, diagnosis, pseudonyms_);
   return std::optional<Analysed>({candidate.name, report::build_document(*store, *results, diagnosis, options_.report),
@@ -153,7 +156,8 @@ void Run::not_read(const Candidate& candidate, const Error& error) {
 
 // A rank that was reduced to its digest has no report of its own.
 Result<void> Run::take_digest(const Candidate& candidate) {
-  auto digest = fusion::load_digest(candidate.path, options_.import, options_.analysis);
+  auto digest = load_rank(candidate.path, options_.import, options_.analysis,
+                          options_.anonymize_key.empty() ? nullptr : &pseudonyms_);
   if (!digest) {
     not_read(candidate, digest.error());
   } else if (!several_) {
@@ -288,6 +292,10 @@ Result<void> Run::finish_several(const std::optional<fusion::Job>& job) {
     const std::string text =
         overview_text(overview_, base_folder().string(), terminal_columns(), job ? job->set.ranks.size() : 0);
     std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  if (!options_.anonymize_key.empty() && !options_.quiet) {
+    print_warning(
+        fmt::format("the names behind the pseudonyms stand in {}: it is for you alone", options_.anonymize_key));
   }
   if (!job) return {};
   const auto document = report_job(
