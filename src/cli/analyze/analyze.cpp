@@ -138,7 +138,9 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   }
   Diagnosis diagnosis = diagnose(*store, *results, analysis);
   if (anonymous) report::anonymize_shapes(*store, diagnosis, pseudonyms_);
-  return std::optional<Analysed>({candidate.name, report::build_document(*store, *results, diagnosis, options_.report),
+  // A folder of reports is handed on as a whole: its names are those of the files.
+  const std::string name = anonymous && several_ ? report_name(store->input.path) : candidate.name;
+  return std::optional<Analysed>({name, report::build_document(*store, *results, diagnosis, options_.report),
                                   report::make_views(*store, *results, options_.writers)});
 }
 
