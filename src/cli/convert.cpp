@@ -71,6 +71,8 @@ Result<void> convert(const Options& options, Format format) {
   import.progress = &progress;
   auto store = import_trace(options.input, import);
   if (!store) return store.error();
+  if (!options.quiet && !(store->run_steps.empty() && store->counter_infos.empty()))
+    print_warning("the record of the whole run and the units of counters have no place in the new file");
   report::Pseudonyms pseudonyms;
   if (options.anonymize.wanted) {
     auto key = load_key(options.anonymize.key);

@@ -109,7 +109,8 @@ class Run {
   std::optional<Analysed> first_;            // waits until it is known whether it is the only one
   std::vector<OverviewRow> overview_;        // of those written when there are several
   std::vector<fusion::RankDigest> digests_;  // of all of them then: ranks of one job are compared at the end
-  std::vector<std::string> skipped_;         // files of folders that are no traces
+  std::vector<report::RankReport> rank_reports_;
+  std::vector<std::string> skipped_;  // files of folders that are no traces
   std::string last_reason_;
   FlightDumps flight_dumps_;
   bool lost_data_ = false;
@@ -226,6 +227,12 @@ Result<std::vector<std::string>> Run::write(const Analysed& analysed, const fs::
 Result<void> Run::write_to_own_folder(const Analysed& analysed) {
   auto files = write(analysed, base_folder() / analysed.name);
   if (!files) return files.error();
+  const auto page = std::find_if(options_.writers.begin(), options_.writers.end(),
+                                 [](const auto* writer) { return writer->id == "html"; });
+  if (page != options_.writers.end()) {
+    rank_reports_.push_back(
+        {analysed.document.inputs.front().rank, analysed.name + "/" + std::string((*page)->file_name)});
+  }
   overview_.push_back(overview_row(analysed.name, analysed.document, options_.language));
   return {};
 }
@@ -300,8 +307,8 @@ Result<void> Run::finish_several(const std::optional<fusion::Job>& job) {
         fmt::format("the names behind the pseudonyms stand in {}: it is for you alone", options_.anonymize_key));
   }
   if (!job) return {};
-  const auto document = report_job(
-      *job, {base_folder(), options_.writers, options_.language, options_.report.full, !prints(), options_.no_colour});
+  const auto document = report_job(*job, {base_folder(), options_.writers, options_.language, options_.report.full,
+                                          !prints(), options_.no_colour, rank_reports_});
   if (!document) return document.error();
   lost_data_ = lost_data_ || lost_data(*document);
   return {};
