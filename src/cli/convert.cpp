@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/interrupt.h"
+#include "cli/job_trace.h"
 #include "cli/ranges.h"
 #include "diagnosis/diagnosis.h"
 #include "ingest/importer.h"
@@ -35,9 +36,7 @@ struct Options {
 
 Result<Format> format_of(const std::string& output) {
   const auto ends = [&](std::string_view suffix) { return output.ends_with(suffix); };
-  for (const std::string_view suffix : {".perfetto", ".perfetto-trace", ".pftrace"}) {
-    if (ends(suffix)) return Format::perfetto;
-  }
+  if (is_perfetto_name(output)) return Format::perfetto;
   if (ends(".json")) return Format::json;
   if (ends(".json.gz")) return Format::packed_json;
   std::string why = "the ending of the file says what to write: .perfetto, .json or .json.gz";
@@ -72,6 +71,8 @@ Result<void> convert(const Options& options, Format format) {
   import.progress = &progress;
   auto store = import_trace(options.input, import);
   if (!store) return store.error();
+  if (!options.quiet && !(store->run_steps.empty() && store->counter_infos.empty()))
+    print_warning("the record of the whole run and the units of counters have no place in the new file");
   report::Pseudonyms pseudonyms;
   if (options.anonymize.wanted) {
     auto key = load_key(options.anonymize.key);

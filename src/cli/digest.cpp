@@ -6,10 +6,12 @@
 #include <memory>
 
 #include "base/atomic_file.h"
+#include "cli/anonymize_key.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
+#include "cli/load_rank.h"
 #include "cli/rank_options.h"
 #include "fusion/digest/digest_file.h"
 #include "fusion/rank_set/load_digest.h"
@@ -21,24 +23,41 @@ namespace {
 struct Options {
   std::string path;
   std::string output;
-  RankOptions ranks;
+  ImportOptions import;
+  AnalysisOptions analysis;
+  AnonymizeOptions anonymize;
   bool quiet = false;
 };
 
 int run(const Options& options) {
+  report::Pseudonyms pseudonyms;
+  if (options.anonymize.wanted) {
+    auto key = load_key(options.anonymize.key);
+    if (!key) {
+      print_error(key.error());
+      return kUnreadable;
+    }
+    pseudonyms = std::move(*key);
+  }
   auto digest = [&] {
     ConsoleProgress progress(options.quiet, options.path);
-    ImportOptions import = options.ranks.import;
+    ImportOptions import = options.import;
     import.progress = &progress;
-    AnalysisOptions analysis = options.ranks.analysis;
+    AnalysisOptions analysis = options.analysis;
     analysis.progress = &progress;
-    return fusion::load_digest(options.path, import, analysis);
+    return load_rank(options.path, import, analysis, options.anonymize.wanted ? &pseudonyms : nullptr);
   }();
   if (!digest) {
     if (digest.error().code == ErrorCode::cancelled) die_of_interrupt();
     print_error(digest.error().where.empty() ? Error{digest.error().code, digest.error().message, options.path}
                                              : digest.error());
     return kUnreadable;
+  }
+  if (options.anonymize.wanted) {
+    if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) {
+      print_error(saved.error());
+      return kUnreadable;
+    }
   }
   const std::string output =
       options.output.empty() ? report_name(options.path) + std::string(fusion::kDigestSuffix) : options.output;
@@ -63,13 +82,13 @@ std::function<int()> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("TRACE", options->path, "trace of one rank")->required()->type_name("");
   app.add_option("-o,--output", options->output, "file to write [NAME.accdigest]")->type_name("FILE");
-  app.add_option("--rank", options->ranks.import.rank, "rank of the trace, where the file does not say it")
-      ->type_name("N");
-  add_rank_options(app, options->ranks);
+  app.add_option("--rank", options->import.rank, "rank of the trace, where the file does not say it")->type_name("N");
+  add_rank_options(app, options->import, options->analysis);
+  add_anonymize(app, options->anonymize);
   app.add_flag("--quiet", options->quiet, "print errors only");
   return [options] {
     install_interrupt_handlers();
-    settle(options->ranks);
+    options->analysis.threads = options->import.threads;
     return run(*options);
   };
 }

@@ -3,16 +3,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <memory>
 
+#include "cli/anonymize_key.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/fail_if.h"
 #include "cli/find_topology.h"
+#include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
-#include "cli/load_digests.h"
+#include "cli/job_trace.h"
+#include "cli/load_rank.h"
 #include "cli/rank_options.h"
 #include "report/plain_text.h"
 
@@ -25,14 +28,16 @@ constexpr std::size_t kListed = 16;
 struct Options {
   std::vector<std::string> paths;
   std::vector<std::string> topology;
+  std::vector<std::string> fail_if;
   std::string output = kDefaultFolder;
   bool dry_run = false;
   std::string language = "en";
   bool full = false;
   bool quiet = false;
   bool no_colour = false;
-  RankOptions ranks;
-  std::vector<std::string> fail_if;
+  AnonymizeOptions anonymize;
+  ImportOptions import;
+  AnalysisOptions analysis;
 };
 
 std::string list_of(const std::vector<std::int64_t>& ranks) {
@@ -98,21 +103,53 @@ void print_outcome(const fusion::Job& job) {
   for (const std::string& block : blocks) fmt::print("In the way  {}\n", block);
 }
 
+int failed(const Error& error) {
+  if (error.code == ErrorCode::cancelled) die_of_interrupt();
+  print_error(error);
+  return error.code == ErrorCode::invalid_argument ? kUsage : kUnreadable;
+}
+
 int run(const Options& options) {
   const auto conditions = parse_conditions(options.fail_if, false);
   if (!conditions) return kUsage;
-  auto loaded = load_digests(options.paths, options.ranks, options.quiet);
-  if (!loaded) {
-    print_error(loaded.error());
+  const auto candidates = find_traces(options.paths);
+  if (!candidates) {
+    print_error(candidates.error());
     return kUnreadable;
   }
-  const int status = loaded->all_read ? kDone : kUnreadable;
-  auto topology = find_topology(options.topology, loaded->files);
-  if (!topology) {
-    print_error(topology.error());
-    return kUnreadable;
+  report::Pseudonyms pseudonyms;
+  if (options.anonymize.wanted) {
+    auto key = load_key(options.anonymize.key);
+    if (!key) return failed(key.error());
+    pseudonyms = std::move(*key);
   }
-  const fusion::Job job = fusion::fuse(std::move(loaded->digests), std::move(*topology));
+  report::Pseudonyms* const hidden = options.anonymize.wanted ? &pseudonyms : nullptr;
+  std::vector<fusion::RankDigest> digests;
+  std::map<std::string, std::string> path_of;
+  int status = kDone;
+  for (const Candidate& candidate : *candidates) {
+    ConsoleProgress progress(options.quiet, candidate.path);
+    ImportOptions import = options.import;
+    AnalysisOptions analysis = options.analysis;
+    import.progress = analysis.progress = &progress;
+    // One after the other: a trace is gone from memory when its digest is made.
+    auto digest = load_rank(candidate.path, import, analysis, hidden);
+    if (digest) {
+      path_of[digest->source] = candidate.path;
+      digests.push_back(std::move(*digest));
+      continue;
+    }
+    if (digest.error().code == ErrorCode::cancelled) die_of_interrupt();
+    if (!candidate.asked_for && digest.error().code == ErrorCode::not_a_trace) continue;
+    print_error(Error{digest.error().code, digest.error().message, candidate.path});
+    status = kUnreadable;
+  }
+  std::vector<std::string> files;
+  files.reserve(candidates->size());
+  for (const Candidate& candidate : *candidates) files.push_back(candidate.path);
+  auto topology = find_topology(options.topology, files);
+  if (!topology) return failed(topology.error());
+  const fusion::Job job = fusion::fuse(std::move(digests), std::move(*topology));
   if (options.dry_run) {
     print_outcome(job);
     return finish_output(status != kDone ? status : worth_a_report(job) ? kDone : kUnreadable);
@@ -121,6 +158,25 @@ int run(const Options& options) {
     print_error(Error{ErrorCode::not_found, "fewer than two ranks of one job were found; --dry-run says what was",
                       options.paths.front()});
     return kUnreadable;
+  }
+  if (hidden != nullptr) {
+    if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) return failed(saved.error());
+    if (!options.quiet)
+      print_warning(
+          fmt::format("the names behind the pseudonyms stand in {}: it is for you alone", options.anonymize.key));
+  }
+  if (is_perfetto_name(options.output)) {
+    const auto written =
+        write_job_trace(job, path_of, {options.output, options.import, options.analysis, options.quiet, hidden});
+    if (!written) return failed(written.error());
+    if (hidden != nullptr) {
+      if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) return failed(saved.error());
+    }
+    if (!options.quiet) {
+      fmt::print("{}: {} ranks on one time axis, clocks off by at most {:.1f} us; open it in https://ui.perfetto.dev\n",
+                 report::visible_text(options.output), job.set.ranks.size(), job.clocks.worst_residual_ns() / 1e3);
+    }
+    return finish_output(status);
   }
   JobReportOptions report{options.output,
                           {},
@@ -146,20 +202,23 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag(
       "--dry-run", options->dry_run,
       "only say which ranks were found and are missing, what offsets were corrected, how many collectives match");
-  add_topology(app, options->topology);
-  app.add_option("-o,--output", options->output, fmt::format("folder for the report [{}]", kDefaultFolder))
+  app.add_option(
+         "-o,--output", options->output,
+         fmt::format("folder for the report [{}]; NAME.perfetto: one timeline of all ranks instead", kDefaultFolder))
       ->type_name("DIR");
-  add_rank_options(app, options->ranks);
+  add_topology(app, options->topology);
+  add_rank_options(app, options->import, options->analysis);
   app.add_option("--lang", options->language, "language of the readable reports: en or zh [en]")
       ->check(CLI::IsMember({"en", "zh"}).description(""))
       ->type_name("LANG");
+  add_anonymize(app, options->anonymize);
   add_fail_if(app, options->fail_if, false);
   app.add_flag("--full", options->full, "cut no list in the report");
   app.add_flag("--quiet", options->quiet, "print errors only; write the files");
   app.add_flag("--no-color", options->no_colour, "no colours on the terminal (NO_COLOR works too)");
   return [options] {
     install_interrupt_handlers();
-    settle(options->ranks);
+    options->analysis.threads = options->import.threads;
     return run(*options);
   };
 }
@@ -173,7 +232,8 @@ const CommandDescriptor fuse_command = {
     "把作业的各个 rank 对齐到同一时间轴，找出拖慢作业的进程",
     "  accel-profiler fuse traces/\n"
     "  accel-profiler fuse traces/ --dry-run\n"
-    "  accel-profiler fuse digests/*.accdigest -o job\n",
+    "  accel-profiler fuse digests/*.accdigest -o job\n"
+    "  accel-profiler fuse traces/ -o fused.perfetto\n",
     declare,
 };
 

@@ -21,6 +21,7 @@ Result<report::Document> report_job(const fusion::Job& job, const JobReportOptio
   report::Document document = report::build_job_document(job, diagnose_job(job), build);
   report::WriterOptions writer_options;
   writer_options.language = options.language;
+  writer_options.rank_reports = options.rank_reports;
   std::vector<std::string> contents;
   for (const report::WriterDescriptor* writer : options.writers) {
     if (writer->file_name.empty() || writer->of_one_trace) continue;

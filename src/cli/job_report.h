@@ -21,6 +21,7 @@ struct JobReportOptions {
   bool full = false;
   bool quiet = false;
   bool no_colour = false;
+  std::vector<report::RankReport> rank_reports = {};
 };
 
 // More than one rank of one job, with something in common.

@@ -65,7 +65,7 @@ std::function<int()> declare(CLI::App& app) {
   count("--pipeline-stages", request.pipeline_stages, "stages of a pipeline, each of ranks that follow each other [1]");
   count("--most", request.most, "ranks to record at most, beside suspects, first and last [16]");
   app.add_option("--suspect", request.suspects, "a rank to record in any case; may be repeated")->type_name("RANK");
-  add_rank_options(app, options->ranks);
+  add_rank_options(app, options->ranks.import, options->ranks.analysis);
   app.add_flag("--quiet", options->quiet, "print the list alone: 0,7,8,15");
   return [options] {
     install_interrupt_handlers();

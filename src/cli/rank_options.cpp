@@ -4,11 +4,11 @@
 
 namespace accel::cli {
 
-void add_rank_options(CLI::App& app, RankOptions& options) {
-  app.add_option("--step-annotation", options.analysis.step_annotation,
+void add_rank_options(CLI::App& app, ImportOptions& import, AnalysisOptions& analysis) {
+  app.add_option("--step-annotation", analysis.step_annotation,
                  "the user range that marks a step, instead of ProfilerStep#N")
       ->type_name("NAME");
-  app.add_option("--threads", options.import.threads, "threads to use [one per core]")
+  app.add_option("--threads", import.threads, "threads to use [one per core]")
       ->check(CLI::Range(0U, 1024U).description(""))
       ->type_name("N");
 }

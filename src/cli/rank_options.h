@@ -15,8 +15,8 @@ struct RankOptions {
   AnalysisOptions analysis;
 };
 
-// --step-annotation and --threads. `options` must outlive the parsing.
-void add_rank_options(CLI::App& app, RankOptions& options);
+// --step-annotation and --threads. Both must outlive the parsing.
+void add_rank_options(CLI::App& app, ImportOptions& import, AnalysisOptions& analysis);
 
 // After the parsing: what one option sets in several places.
 void settle(RankOptions& options);

@@ -69,6 +69,7 @@ class Point {
 // counts.
 std::vector<RunStepRow> ordered_rows(const RunStepTable& table) {
   std::vector<RunStepRow> rows;
+  rows.reserve(table.size());
   for (std::size_t i = 0; i < table.size(); ++i) rows.push_back(table.row(i));
   std::stable_sort(rows.begin(), rows.end(), [](const RunStepRow& a, const RunStepRow& b) { return a.step < b.step; });
   std::vector<RunStepRow> kept;

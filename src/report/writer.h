@@ -2,6 +2,7 @@
 // Any thread; the bytes depend on the arguments alone.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,12 +16,19 @@ namespace accel::report {
 
 struct Views;
 
+// The report of one rank of a job, as a path from the job's own report.
+struct RankReport {
+  std::optional<std::int64_t> rank;
+  std::string path;
+};
+
 struct WriterOptions {
   Language language = Language::english;
-  bool colour = false;             // terminal: escape sequences allowed
-  std::size_t columns = 100;       // terminal: width
-  std::vector<std::string> files;  // terminal: where the report stands, to be named at the end
-  const Views* views = nullptr;    // html, perfetto: what goes beyond the Document; null: nothing
+  bool colour = false;                   // terminal: escape sequences allowed
+  std::size_t columns = 100;             // terminal: width
+  std::vector<std::string> files;        // terminal: where the report stands, to be named at the end
+  std::vector<RankReport> rank_reports;  // html: of a job, where its ranks have reports of their own
+  const Views* views = nullptr;          // html, perfetto: what goes beyond the Document; null: nothing
 };
 
 struct WriterDescriptor {

@@ -1,6 +1,7 @@
 // What was planted stands on the first screen: the cause, and first in the plan the change that removes it.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { holds, same, text } from "./harness.mjs";
 
 // Capture, what limits it, rules whose findings must stand on the screen, words of the first action. `null`: two answers
@@ -21,6 +22,15 @@ const kPlanted = [
   ["python_heavy", "the host", ["python_overhead"], /record\.py:180/],
   ["conv_no_benchmark", "compute", ["layout_copies"], /channels_last/],
 ];
+// Jobs of several ranks: folder, set, ranks, words of the sentence, rule and words of the first action; none: even ranks.
+const kJobs = [
+  ["ddp", "ddp_straggler", 4, /held up by rank 2: its host does something outside of every op/, "straggler_rank", /the host of rank 2/],
+  ["ddp", "ddp_even", 4, /no rank holds the others up/, "exposed_communication", /reduction of gradients/],
+  ["nccl2", "host_straggler", 2, /held up by rank 1: its host/, "straggler_rank", /the host of rank 1/],
+  ["nccl2", "device_imbalance", 2, /held up by rank 1: more work on its device/, "collective_imbalance", /rank 1 the same device work/],
+  ["nccl2", "unoverlapped", 2, /no rank holds the others up/, "exposed_communication", /reduction of gradients/],
+  ["nccl2", "even", 2, /no rank holds the others up/, null, null],
+];
 const kAtOnce = 2;
 
 async function look(on, made, [name, bound, rules, action]) {
@@ -40,10 +50,30 @@ async function look(on, made, [name, bound, rules, action]) {
   });
 }
 
+async function lookAtJob(on, folder, [place, set, ranks, sentence, rule, action]) {
+  const files = Array.from({ length: ranks }, (_, rank) => join(folder, place, `${set}.rank${rank}.json.gz`));
+  const made = await on.report(`job-${set}`, "analyze", ...files);
+  await on.open(made.html, { viewport: { width: 1440, height: 900 } }, async (page) => {
+    holds(sentence.test(await text(page, "h1")), `sentence: ${await text(page, "h1")}`);
+    const first = page.locator(".plan-list > li").first();
+    if (rule === null) return same(await first.count(), 0, "plan of a healthy job");
+    same(await first.getAttribute("data-rule"), rule, "rule");
+    const title = first.locator("h3").first();
+    holds(action.test(await title.innerText()), `first action: ${await title.innerText()}`);
+    holds(await title.evaluate((one) => one.getBoundingClientRect().bottom < window.innerHeight), "the first action is below the first screen");
+    await page.click("button[data-view=ranks]");
+    same(await page.locator(".heat tbody tr").count(), ranks, "ranks");
+    const link = page.locator(".heat tbody a").first();
+    holds(existsSync(fileURLToPath(await link.evaluate((one) => one.href))), "the report of the first rank");
+    await page.click("button[data-view=raw]");
+    holds((await text(page, "main")).includes("-o fused.perfetto"), "how to make one timeline");
+  });
+}
+
 export async function firstScreens(on, folder) {
   const waiting = [];
   for (const planted of kPlanted) {
-    const capture = join(folder, `${planted[0]}.before.json.gz`);
+    const capture = join(folder, "pairs", `${planted[0]}.before.json.gz`);
     if (!existsSync(capture)) on.skip(`${planted[0]}: the first screen names the planted cause`, "no shared captures here");
     else waiting.push({ planted, capture });
   }
@@ -53,5 +83,10 @@ export async function firstScreens(on, folder) {
       await on.test(`${planted[0]}: the first screen names the planted cause and its remedy`, async () => look(on, await on.analyze(capture), planted));
     }
   };
+  for (const job of kJobs) {
+    const name = `${job[1]}: the first screen of the job names who is waited for and what to do`;
+    if (!existsSync(join(folder, job[0], `${job[1]}.rank0.json.gz`))) on.skip(name, "no shared captures here");
+    else await on.test(name, () => lookAtJob(on, folder, job));
+  }
   await Promise.all(Array.from({ length: kAtOnce }, work));
 }

@@ -85,6 +85,6 @@ export class Harness {
     return { html: join(out, "report.html"), report: JSON.parse(readFileSync(join(out, "report.json"), "utf8")) };
   }
   analyze(capture, ...options) {
-    return this.report(basename(capture).replace(/\.json(\.gz)?$/, ""), "analyze", capture, ...options);
+    return this.report(basename(capture).replace(/\.(json(\.gz)?|accel)$/, ""), "analyze", capture, ...options);
   }
 }

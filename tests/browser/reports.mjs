@@ -1,5 +1,5 @@
 // Reports of real captures: the first screen against report.json, every level, another language and a telephone.
-import { realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { duration, holds, same, text } from "./harness.mjs";
@@ -58,6 +58,8 @@ export async function reports(on, captures) {
         holds((await text(page, "main")).includes(basename(report.inputs[0].file)), "the recording is named");
         const link = await page.locator("main a").first().evaluate((one) => one.href);
         same(realpathSync(fileURLToPath(link)), realpathSync(report.inputs[0].file), "the link leads to the recording");
+        const perfetto = await page.locator("main a[href$='.perfetto']").evaluate((one) => one.href);
+        same(readFileSync(fileURLToPath(perfetto)).subarray(0, 2).toString("hex"), "1f8b", "the Perfetto file beside the report");
         await page.locator("summary").first().click();
         same(JSON.parse(await page.locator("pre.json").innerText()).verdict.sentence, report.verdict.sentence, "report.json in the page");
       }));

@@ -39,6 +39,6 @@ const shot = async (words, name, view, height) => {
   await page.screenshot({ path: join(folder, `report-${name}.png`) });
 };
 await shot(["compare", capture, after], "compare", "compare", 860);
-if (ranks) await shot(["analyze", ranks], "ranks", "ranks", 900);
+if (ranks) await shot(["analyze", ranks], "ranks", "ranks", 1060);
 await browser.close();
 rmSync(work, { recursive: true });

@@ -76,7 +76,8 @@ def owned_and_kept(capture: Path) -> tuple[set[str], set[str]]:
 def everything_in(folder: Path, printed: str) -> str:
     """The bytes of every report, and of every payload packed inside one."""
     text = printed
-    for path in sorted(folder.iterdir()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        text += path.name
         raw = (gzip.decompress(path.read_bytes()) if path.read_bytes()[:2] == b"\x1f\x8b" else path.read_bytes()).decode(errors="replace")
         text += raw
         for packed in re.findall(r"[A-Za-z0-9+/=]{64,}", raw):
@@ -136,6 +137,19 @@ def test_the_diagnosis_is_the_same(capture, tmp_path):
     assert {(note["code"], note["count"]) for note in plain["notes"]} == {(note["code"], note["count"]) for note in hidden["notes"]}
 
 
+def test_the_diagnosis_of_a_job_is_the_same(tmp_path):
+    ranks = sorted(SHARED.glob("h200/ddp/ddp_straggler.rank*.json.gz"))
+    if not ranks:
+        pytest.skip("no shared captures here")
+    for name, options in (("plain", []), ("hidden", ["--anonymize", "--key", tmp_path / "key.json"])):
+        subprocess.run([PROGRAM, "fuse", *ranks, "-o", tmp_path / name, "--full", "--quiet", *options], check=True, capture_output=True)
+    plain, hidden = report_of(tmp_path / "plain"), report_of(tmp_path / "hidden")
+    assert plain["step_time"] == hidden["step_time"]
+    figures = ("id", "rule", "severity", "confidence", "cost_ms_per_step", "gain")
+    assert [[finding[key] for key in figures] for finding in plain["findings"]] == [[finding[key] for key in figures] for finding in hidden["findings"]]
+    assert [entry["last_rank"] for entry in plain["communication"]["collectives"]] == [entry["last_rank"] for entry in hidden["communication"]["collectives"]]
+
+
 def test_sizes_become_symbols(tmp_path):
     analyze(GOLDEN / "launch_bound.before.json.gz", tmp_path / "out", "--anonymize", "--key", str(tmp_path / "key.json"))
     dims = " ".join(shape["dims"] for op in report_of(tmp_path / "out")["operators"] for shape in op["shapes"] or [])
@@ -178,7 +192,7 @@ OWN_EVENTS = [
 ]
 
 
-def secret_trace(path: Path) -> None:
+def secret_trace(path: Path, rank: int = 0) -> None:
     events = [
         {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python /home/ZqBA/train_ZqBB.py"}},
         {"ph": "M", "name": "process_labels", "pid": 1, "tid": 0, "args": {"labels": "ZqBC"}},
@@ -198,7 +212,7 @@ def secret_trace(path: Path) -> None:
         events.append({"ph": "C", "name": "ZqCH", "pid": 1, "tid": 1, "ts": start + 5, "args": {"ZqCI": step}})
         events.append({"ph": "i", "cat": "ZqCJ", "name": "ZqCK", "pid": 1, "tid": 1, "ts": start + 6})
         events.append({"ph": "X", "cat": "user_annotation", "name": "ZqCL cut", "pid": 1, "tid": 1, "ts": start + 9000, "dur": -5})
-    top = {"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2, "hostname": "ZqDA", "pg_config": [{"pg_name": "ZqDB", "ranks": [0, 1]}]},
+    top = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2, "hostname": "ZqDA", "pg_config": [{"pg_name": "ZqDB", "ranks": [0, 1]}]},
            "hostname": "ZqDC", "user": "ZqDD", "with_stack": 1, "profile_memory": "ZqDE", "ZqDF": "ZqDG", "trace_id": "ZqDH", "traceName": "/home/ZqDI/t.json",
            "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}], "traceEvents": events}
     path.write_text(json.dumps(top))
@@ -214,7 +228,16 @@ def test_names_of_the_owner_are_found_wherever_a_recorder_writes_them(tmp_path):
     printed += analyze(damaged, tmp_path / "damaged", "--anonymize", "--key", str(tmp_path / "key.json"))
     compared = subprocess.run([PROGRAM, "compare", trace, damaged, "-o", tmp_path / "both", "--anonymize", "--key", tmp_path / "key.json"],
                               capture_output=True, text=True, check=True)
-    for folder in ("out", "damaged", "both"):
+    (tmp_path / "ZqHome/ZqRanks").mkdir()
+    for rank in (0, 1):
+        secret_trace(tmp_path / f"ZqHome/ZqRanks/ZqRank{rank}.json", rank)
+    hidden = ["--anonymize", "--key", tmp_path / "key.json"]
+    for command in (["analyze", tmp_path / "ZqHome/ZqRanks", "-o", tmp_path / "job"], ["fuse", tmp_path / "ZqHome/ZqRanks", "-o", tmp_path / "fused"],
+                    ["fuse", tmp_path / "ZqHome/ZqRanks", "-o", tmp_path / "fused/fused.perfetto"],
+                    ["digest", tmp_path / "ZqHome/ZqRanks/ZqRank1.json", "-o", tmp_path / "fused/one.accdigest"]):
+        printed += subprocess.run([PROGRAM, *command, *hidden], capture_output=True, text=True, check=True).stdout
+    assert (tmp_path / "job/report.json").exists() and (tmp_path / "fused/report.json").exists()
+    for folder in ("out", "damaged", "both", "job", "fused"):
         text = everything_in(tmp_path / folder, (printed + compared.stdout).replace(str(tmp_path), ""))
         found = {word for word in re.findall(r"[\w:/<>#.]*\bZq[A-Z]\w*|zqns|zqlow|zq_pkg", text)}
         assert not found, folder

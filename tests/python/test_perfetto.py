@@ -110,3 +110,21 @@ def test_chrome_json_gives_the_same_report(name, tmp_path):
         report["critical_path"].sort(key=lambda part: (-part["ms"], part["name"]))  # equal parts stand in the order of the file
         reports.append({key: value for key, value in report.items() if key not in ("inputs", "notes")})
     assert reports[0] == reports[1]
+
+
+def test_ranks_of_a_job_stand_on_one_axis_and_their_collectives_are_joined(tmp_path):
+    ranks = sorted((PROJECT.parent / "shared/traces/h200/ddp").glob("ddp_straggler.rank*.json.gz"))
+    if not ranks:
+        pytest.skip("no shared captures here")
+    subprocess.run([PROGRAM, "fuse", *ranks, "-o", tmp_path / "fused.perfetto"], check=True, capture_output=True)
+    subprocess.run([PROGRAM, "fuse", *ranks, "-o", tmp_path / "job", "--quiet", "--full"], check=True)
+    decoded = Decoded(tmp_path / "fused.perfetto")
+    roots = {track.uuid: track.name.split()[1] for track in decoded.tracks.values() if not track.HasField("parent_uuid")}
+    assert sorted(roots.values()) == ["0", "1", "2", "3"]
+    shared = [slices for slices in decoded.flows.values() if len({decoded.tracks[slice["track"]].parent_uuid for slice in slices}) > 1]
+    collectives = json.loads((tmp_path / "job/report.json").read_text())["communication"]["collectives"]
+    assert len(shared) == len(collectives) > 0
+    last = [roots[decoded.tracks[max(slices, key=lambda slice: slice["start"])["track"]].parent_uuid] for slices in shared]
+    assert sorted(last) == sorted(str(entry["last_rank"]) for entry in collectives)
+    for slices in shared:  # nobody leaves before the last arrives, but for the stated error of the clocks
+        assert min(slice["end"] for slice in slices) > max(slice["start"] for slice in slices) - 2_000_000

@@ -10,7 +10,7 @@ import type { Page } from "./page";
 import type { TimeParts } from "./types";
 
 const kRows = 12;
-const kKnown = new Set(["before", "after", "measured", "undisturbed", "busy_delta_ms", "work", "ops", "implementations", "numbers", "findings", "environment", "not_comparable"]);
+const kKnown = new Set(["before", "after", "measured", "undisturbed", "busy_delta_ms", "work", "ops", "modules", "annotations", "implementations", "numbers", "findings", "environment", "not_comparable"]);
 
 const zh = () => currentLanguage() === "zh";
 export function compareOf(page: Page): Compare | null {
@@ -159,10 +159,15 @@ function workTable(page: Page, work: ComparedWork, busy: number, kind: string): 
 }
 
 function workCard(page: Page, compare: Compare): HTMLElement | null {
-  if (compare.work.rows.length + compare.ops.rows.length === 0) return null;
+  // Each adds up to the same difference: by op, by kernel, by module of the model, by the user's ranges.
+  const divisions = ([["ops", compare.ops, "op", "operators"], ["work", compare.work, "kernel", "kernels"], ["modules", compare.modules, "module", "modules"], ["annotations", compare.annotations, "annotation", "annotations"]] as [string, ComparedWork | undefined, string, string][]).flatMap(([id, work, kind, words]) => (work && work.rows.length > 0 ? [{ id, work, kind, words }] : []));
+  if (divisions.length === 0) return null;
   const body = h("div");
-  const show = (which: string) => replace(body, which === "ops" ? workTable(page, compare.ops, compare.busy_delta_ms, "op") : workTable(page, compare.work, compare.busy_delta_ms, "kernel"));
-  const first = compare.ops.rows.length > 0 ? "ops" : "work";
+  const show = (which: string) => {
+    const chosen = divisions.find((one) => one.id === which) ?? divisions[0];
+    replace(body, workTable(page, chosen.work, compare.busy_delta_ms, chosen.kind));
+  };
+  const first = divisions[0].id;
   show(first);
   return h(
     "section",
@@ -173,10 +178,7 @@ function workCard(page: Page, compare: Compare): HTMLElement | null {
       h("h2", {}, say("compare_work")),
       choice<string>(
         say("compare_work"),
-        [
-          ["ops", say("operators")],
-          ["work", say("kernels")],
-        ],
+        divisions.map((one) => [one.id, say(one.words)] as [string, string]),
         first,
         show,
       ),

@@ -38,6 +38,8 @@ export interface Compare {
   busy_delta_ms: number;
   work: ComparedWork;
   ops: ComparedWork;
+  modules?: ComparedWork; // older reports have neither
+  annotations?: ComparedWork;
   implementations: { op: string; dims: string; before_types: string; after_types: string; before: string[]; after: string[]; before_ms: number; after_ms: number; delta_ms: number }[];
   numbers: { path: string; before: number | null; after: number | null; delta: number | null; ratio: number | null }[];
   findings: { rule: string; status: string; before_ms: number | null; after_ms: number | null }[];

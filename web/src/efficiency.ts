@@ -90,7 +90,7 @@ export function efficiencyCard(page: Page): HTMLElement | null {
       "tr",
       {},
       h("td", {}, h("button", { type: "button", class: "link", title: `${visible(group.kernel)}`, click: () => page.openDetails?.("op", group.op) }, visible(group.op)), h("div", { class: "quiet small" }, shortened(visible(group.dims), 60))),
-      h("td", {}, visible(group.dtype ?? "–")),
+      h("td", { class: "unbroken" }, visible(group.dtype ?? "–")),
       h("td", { class: "n" }, duration(group.ms_per_step)),
       h("td", { class: "n" }, rateOf(group) || "–"),
       h("td", {}, group.bound ? say("limit_" + group.bound) : "–"),

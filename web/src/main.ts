@@ -4,7 +4,7 @@ import { choice, h, openForPrint, replace } from "./dom";
 import { count, shortened, visible } from "./format";
 import type { Page } from "./page";
 import { ranksView } from "./ranks";
-import { hasSeveral } from "./ranks_model";
+import { hasSeveral, ranksOf } from "./ranks_model";
 import { raw } from "./raw";
 import { Records, TimelineAbout, decode } from "./records";
 import { Language, currentLanguage, say, setLabels, setLanguage } from "./strings";
@@ -86,12 +86,15 @@ function start(): void {
   const render = () => {
     document.documentElement.lang = currentLanguage();
     const input = report.inputs[0];
+    const several = !compared && report.inputs.length > 1 && hasSeveral(report);
+    const events = several ? report.inputs.reduce((sum, one) => sum + one.events, 0) : input?.events;
     const device = report.job.ranks.flatMap((rank) => rank.devices).find((one) => one.name)?.name;
     const facts = [
-      input && `${compared ? `${fileName(compared.before.file ?? "–", 40)} → ` : ""}${fileName(input.file, 60)}`,
-      input && input.rank !== null && `${say("rank")} ${input.rank}`,
+      input && !several && `${compared ? `${fileName(compared.before.file ?? "–", 40)} → ` : ""}${fileName(input.file, 60)}`,
+      input && !several && input.rank !== null && `${say("rank")} ${input.rank}`,
+      several && say("ranks_of_job", count(ranksOf(report).length)),
       device && visible(device),
-      input && `${count(input.events)} ${say("events")}`,
+      input && `${count(events)} ${say("events")}`,
       report.step_time.count > 0 && report.step_time.source !== "whole_window" && `${count(report.step_time.count)} ${say("steps_recorded")}`,
     ].filter(Boolean) as string[];
     const tabs = h("nav", { class: "tabs", "aria-label": say("views") });

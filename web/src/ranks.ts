@@ -3,6 +3,7 @@ import { s } from "./chart";
 import { choice, fold, guarded, h, replace } from "./dom";
 import { bytes, count, duration, percent, shortened, threeDigits, visible } from "./format";
 import { Axis, Collective, HeatMap, Kind, axisOf, clocksOf, collectivesOf, groupsOfRanks, heatMap, kinds, oddRanks, ranges, shades, shortList, tellingMeasure } from "./ranks_model";
+import { reportOfRank } from "./rank_links";
 import { reason } from "./summary";
 import { say } from "./strings";
 import type { Page } from "./page";
@@ -22,13 +23,18 @@ function shade(element: HTMLElement, share: number | null): void {
   element.style.background = `color-mix(in srgb, var(--compute) ${Math.round(4 + 46 * share)}%, var(--card))`;
 }
 
-function heatTable(map: HeatMap): HTMLElement {
+function rankName(page: Page, rank: number): HTMLElement | string {
+  const href = reportOfRank(page, rank);
+  return href ? h("a", { href, title: say("raw_rank_reports") }, `${say("rank")} ${rank}`) : `${say("rank")} ${rank}`;
+}
+
+function heatTable(page: Page, map: HeatMap): HTMLElement {
   const columns = map.measures.map((measure) => shades(measure.values));
   const rows = map.ranks.map((rank, i) =>
     h(
       "tr",
       { "data-rank": rank },
-      h("th", { scope: "row" }, `${say("rank")} ${rank}`, map.hosts[i] && h("span", { class: "quiet small" }, ` ${visible(map.hosts[i])}`)),
+      h("th", { scope: "row" }, rankName(page, rank), map.hosts[i] && h("span", { class: "quiet small" }, ` ${visible(map.hosts[i])}`)),
       map.measures.map((measure, m) => {
         const value = measure.values[i];
         const cell = h("td", { class: "n", title: `${measureName(measure.id, measure.idle)}, ${say("rank")} ${rank}` }, orNot(value, duration));
@@ -64,12 +70,13 @@ function heatField(map: HeatMap): HTMLElement {
   return h("div", {}, h("p", {}, picker), field, odd);
 }
 
-function heatCard(report: Report): HTMLElement | null {
+function heatCard(page: Page): HTMLElement | null {
+  const report = page.report;
   const body = h("div");
   const show = (which: string) => {
     const map = heatMap(report, which === "undisturbed");
     if (map.ranks.length === 0 || map.measures.length === 0) replace(body, h("p", { class: "quiet" }, reason(report, "breakdown")));
-    else replace(body, map.ranks.length <= kTableRanks ? heatTable(map) : heatField(map));
+    else replace(body, map.ranks.length <= kTableRanks ? heatTable(page, map) : heatField(map));
   };
   show("measured");
   return h(
@@ -306,6 +313,6 @@ function clockCard(report: Report): HTMLElement | null {
 
 export function ranksView(page: Page): HTMLElement {
   const report = page.report;
-  return h("main", {}, guarded(() => heatCard(report)), guarded(() => collectivesCard(report)), guarded(() => clockCard(report)));
+  return h("main", {}, guarded(() => heatCard(page)), guarded(() => collectivesCard(report)), guarded(() => clockCard(report)));
 }
 

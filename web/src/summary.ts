@@ -6,6 +6,7 @@ import { count, duration, evidenceFigure, percent, shortened, span, speedup, vis
 import { details } from "./details";
 import { efficiencyCard, stepsCard } from "./efficiency";
 import { memoryCard } from "./memory";
+import { rankLinks } from "./rank_links";
 import { hasSeveral } from "./ranks_model";
 import { currentLanguage, pick, say } from "./strings";
 import { keyOf, kMainThread, Metric, Part } from "./tree";
@@ -268,7 +269,8 @@ function flameCard(page: Page): HTMLElement {
   const section = h("section", { class: "card flame-card" });
   const tree = page.tree;
   if (!tree) {
-    section.append(h("h2", {}, say("flame")), h("p", { class: "quiet" }, say(hasSeveral(page.report) ? "flame_ranks" : "flame_none")));
+    const links = rankLinks(page);
+    section.append(h("h2", {}, say("flame")), h("p", { class: "quiet" }, say(links ? "flame_of_ranks" : hasSeveral(page.report) ? "flame_ranks" : "flame_none")), links ?? "");
     return section;
   }
   const bound = page.report.verdict.bound_by;

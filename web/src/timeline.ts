@@ -3,6 +3,8 @@
 import { colour, h, replace } from "./dom";
 import { bytes, count, duration, shortened, threeDigits, visible } from "./format";
 import { Box, Records, Series, Track, boxes, namesThatHold, rowsOf } from "./records";
+import { rankLinks } from "./rank_links";
+import { runCard } from "./run";
 import { say } from "./strings";
 import type { Page } from "./page";
 
@@ -555,16 +557,18 @@ export class TimelineView {
 }
 
 export function timeline(page: Page): HTMLElement {
-  const main = h("main", {}, h("section", { class: "card" }, h("p", { class: "quiet" }, say("loading"))));
+  const run = runCard(page);
+  const tracks = h("div", {}, h("section", { class: "card" }, h("p", { class: "quiet" }, say("loading"))));
+  const main = h("main", {}, run, tracks);
   page.records().then(
     (records) => {
-      if (!records) replace(main, h("section", { class: "card" }, h("p", {}, say("timeline_none"))));
+      if (!records) replace(tracks, h("section", { class: "card" }, h("p", {}, say(rankLinks(page) ? "flame_of_ranks" : "timeline_none")), rankLinks(page)));
       else {
-        replace(main, new TimelineView(page, records).element);
+        replace(tracks, new TimelineView(page, records).element);
         document.documentElement.dataset.timeline = "ready";
       }
     },
-    (error: unknown) => replace(main, h("section", { class: "card" }, h("p", {}, String(error)))),
+    (error: unknown) => replace(tracks, h("section", { class: "card" }, h("p", {}, String(error)))),
   );
   return main;
 }

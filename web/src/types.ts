@@ -142,6 +142,7 @@ export interface About {
   language: "zh" | null;
   records: boolean; // single records stand behind the page
   perfetto: string | null; // file beside the page
+  rank_reports: { rank: number | null; path: string }[]; // pages of the ranks of a job
   labels: Record<string, Pair>;
   rules: Record<string, { title: Pair; meaning: Pair; how_we_know: Pair; what_to_do: Pair; when_wrong: Pair }>;
 }

@@ -21,6 +21,7 @@
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
+#include "cli/load_rank.h"
 #include "diagnosis/diagnosis.h"
 #include "fusion/digest/make_digest.h"
 #include "fusion/rank_set/load_digest.h"
@@ -116,7 +117,8 @@ class Run {
   std::vector<OverviewRow> overview_;         // of those written when there are several
   std::optional<fusion::Topology> topology_;  // of the hosts, where it is known
   std::vector<fusion::RankDigest> digests_;   // of all of them then: ranks of one job are compared at the end
-  std::vector<std::string> skipped_;          // files of folders that are no traces
+  std::vector<report::RankReport> rank_reports_;
+  std::vector<std::string> skipped_;  // files of folders that are no traces
   std::string last_reason_;
   FlightDumps flight_dumps_;
   bool lost_data_ = false;
@@ -139,11 +141,15 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   const auto results = run_analyses(*store, analysis);
   if (!results) return results.error();
   if (interrupted()) return Error{ErrorCode::cancelled, "interrupted", ""};
-  // Sizes of messages and shapes of kernels are in what many ranks are compared by: not where those are to stay hidden.
-  if (several_ && !anonymous) digests_.push_back(fusion::make_digest(*store, *results));
+  if (several_) {
+    digests_.push_back(fusion::make_digest(*store, *results));
+    if (anonymous) report::anonymize_digest(digests_.back(), pseudonyms_);
+  }
   Diagnosis diagnosis = diagnose(*store, *results, analysis);
   if (anonymous) report::anonymize_shapes(*store, diagnosis, pseudonyms_);
-  return std::optional<Analysed>({candidate.name, report::build_document(*store, *results, diagnosis, options_.report),
+  // A folder of reports is handed on as a whole: its names are those of the files.
+  const std::string name = anonymous && several_ ? report_name(store->input.path) : candidate.name;
+  return std::optional<Analysed>({name, report::build_document(*store, *results, diagnosis, options_.report),
                                   report::make_views(*store, *results, options_.writers)});
 }
 
@@ -161,7 +167,8 @@ void Run::not_read(const Candidate& candidate, const Error& error) {
 
 // A rank that was reduced to its digest has no report of its own.
 Result<void> Run::take_digest(const Candidate& candidate) {
-  auto digest = fusion::load_digest(candidate.path, options_.import, options_.analysis);
+  auto digest = load_rank(candidate.path, options_.import, options_.analysis,
+                          options_.anonymize_key.empty() ? nullptr : &pseudonyms_);
   if (!digest) {
     not_read(candidate, digest.error());
   } else if (!several_) {
@@ -228,6 +235,12 @@ Result<std::vector<std::string>> Run::write(const Analysed& analysed, const fs::
 Result<void> Run::write_to_own_folder(const Analysed& analysed) {
   auto files = write(analysed, base_folder() / analysed.name);
   if (!files) return files.error();
+  const auto page = std::find_if(options_.writers.begin(), options_.writers.end(),
+                                 [](const auto* writer) { return writer->id == "html"; });
+  if (page != options_.writers.end()) {
+    rank_reports_.push_back(
+        {analysed.document.inputs.front().rank, analysed.name + "/" + std::string((*page)->file_name)});
+  }
   overview_.push_back(overview_row(analysed.name, analysed.document, options_.language));
   return {};
 }
@@ -297,9 +310,13 @@ Result<void> Run::finish_several(const std::optional<fusion::Job>& job) {
         overview_text(overview_, base_folder().string(), terminal_columns(), job ? job->set.ranks.size() : 0);
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
+  if (!options_.anonymize_key.empty() && !options_.quiet) {
+    print_warning(
+        fmt::format("the names behind the pseudonyms stand in {}: it is for you alone", options_.anonymize_key));
+  }
   if (!job) return {};
-  const auto document = report_job(
-      *job, {base_folder(), options_.writers, options_.language, options_.report.full, !prints(), options_.no_colour});
+  const auto document = report_job(*job, {base_folder(), options_.writers, options_.language, options_.report.full,
+                                          !prints(), options_.no_colour, rank_reports_});
   if (!document) return document.error();
   lost_data_ = lost_data_ || lost_data(*document);
   return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
@@ -292,7 +293,48 @@ class Sizes {
   std::set<std::string, std::less<>> sizes_;
 };
 
+// What the comparison of ranks needs of a recording's word about its job: who is in which group.
+std::string known_of_job(const std::string& recorded, const std::function<std::string(std::string_view)>& group_of) {
+  using Json = nlohmann::ordered_json;
+  const Json info = Json::parse(recorded, nullptr, false);
+  if (!info.is_object()) return {};
+  Json known = Json::object();
+  for (const char* key : {"backend", "rank", "world_size"}) {
+    const auto at = info.find(key);
+    if (at == info.end() || !(at->is_number_integer() || (at->is_string() && key == std::string_view("backend"))))
+      continue;
+    known[key] = *at;
+  }
+  if (const auto groups = info.find("pg_config"); groups != info.end() && groups->is_array()) {
+    Json list = Json::array();
+    for (const Json& group : *groups) {
+      if (!group.is_object() || !group.contains("pg_name") || !group["pg_name"].is_string()) continue;
+      Json one = {{"pg_name", group_of(group["pg_name"].get<std::string>())}};
+      const Json ranks = group.contains("ranks") ? group["ranks"] : Json();
+      const bool plain = ranks.is_array() && std::all_of(ranks.begin(), ranks.end(),
+                                                         [](const Json& rank) { return rank.is_number_integer(); });
+      if (plain) one["ranks"] = ranks;
+      list.push_back(std::move(one));
+    }
+    known["pg_config"] = std::move(list);
+  }
+  return known.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
+
+void anonymize_digest(fusion::RankDigest& digest, Pseudonyms& pseudonyms) {
+  std::vector<char> done(digest.names.size(), 0);
+  const auto symbols = [&](const fusion::Segment& segment) {
+    for (const fusion::KernelShare& kernel : segment.kernels) {
+      if (kernel.shape >= done.size() || done[kernel.shape] != 0) continue;
+      done[kernel.shape] = 1;
+      digest.names[kernel.shape] = symbols_for(digest.names[kernel.shape], pseudonyms);
+    }
+  };
+  for (const fusion::DigestStep& step : digest.steps) symbols(step.work);
+  for (const fusion::Segment& segment : digest.segments) symbols(segment);
+}
 
 void anonymize_names(TraceStore& store, Pseudonyms& pseudonyms) {
   std::vector<std::string_view> operators;
@@ -329,7 +371,8 @@ void anonymize_names(TraceStore& store, Pseudonyms& pseudonyms) {
 
   ProcessInfo& process = store.process;
   process.host = pseudonyms.of("host", process.host);
-  process.distributed_info.clear();
+  process.distributed_info =
+      known_of_job(process.distributed_info, [&](std::string_view name) { return names.group(name); });
   const auto is_figure = [](const std::string& value) {
     return std::all_of(value.begin(), value.end(), [](char c) { return is_digit(c) || c == '.' || c == '-'; }) ||
            value == "true" || value == "false" || value == "True" || value == "False";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "diagnosis/diagnosis.h"
+#include "fusion/digest/digest.h"
 #include "report/anonymize/pseudonyms.h"
 #include "trace/trace_store.h"
 
@@ -15,5 +16,9 @@ void anonymize_names(TraceStore& store, Pseudonyms& pseudonyms);
 // After the diagnosis, before the report is built: sizes in recorded shapes become symbols, also where the words of a
 // finding state them. FLOPs, bytes and whether a size is aligned stand in the report as computed values.
 void anonymize_shapes(TraceStore& store, Diagnosis& diagnosis, Pseudonyms& pseudonyms);
+
+// Of a rank whose names were taken out before its digest was made: sizes in shapes become symbols. Ranks that share the
+// pseudonyms can still be compared; sizes of messages stay, as computed values.
+void anonymize_digest(fusion::RankDigest& digest, Pseudonyms& pseudonyms);
 
 }  // namespace accel::report

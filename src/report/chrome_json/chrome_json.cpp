@@ -185,11 +185,11 @@ void Writer::add_span() {
 }
 
 void Writer::add_thread_names() {
-  for (std::uint16_t t = 0; t < store_.threads.size(); ++t) {
+  for (std::size_t t = 0; t < store_.threads.size(); ++t) {
     if (!store_.threads.name[t].valid()) continue;
     event_.begin("M", "");
     event_.put_word("name", "thread_name");
-    put_thread(ThreadIndex(t));
+    put_thread(ThreadIndex(static_cast<std::uint16_t>(t)));
     event_.begin_args();
     event_.put_text("name", store_.threads.name[t]);
     put_event();

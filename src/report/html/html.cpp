@@ -106,6 +106,13 @@ Json rules_json(const Document& document) {
   return list;
 }
 
+Json rank_reports_json(const WriterOptions& options) {
+  Json list = Json::array();
+  for (const RankReport& report : options.rank_reports)
+    list.push_back({{"rank", report.rank ? Json(*report.rank) : Json(nullptr)}, {"path", valid_utf8(report.path)}});
+  return list;
+}
+
 std::string write(const Document& document, const WriterOptions& options) {
   std::string page(kPageHead);
   append_data(page, "report", find_writer("json")->write(document, options));
@@ -115,6 +122,7 @@ std::string write(const Document& document, const WriterOptions& options) {
                 {"perfetto", options.views != nullptr && !options.views->perfetto.empty()
                                  ? Json(find_writer("perfetto")->file_name)
                                  : Json(nullptr)},
+                {"rank_reports", rank_reports_json(options)},
                 {"labels", labels_json()},
                 {"rules", rules_json(document)}};
   append_data(page, "about", dumped(about));

@@ -119,8 +119,8 @@ class Packer {
     std::vector<std::uint16_t> order;
     const ThreadIndex main = results_.event_index->main_thread;
     if (main.valid()) order.push_back(main.value);
-    for (std::uint16_t t = 0; t < store_.thread_ranges.size(); ++t) {
-      if (!main.valid() || t != main.value) order.push_back(t);
+    for (std::size_t t = 0; t < store_.thread_ranges.size(); ++t) {
+      if (!main.valid() || t != main.value) order.push_back(static_cast<std::uint16_t>(t));
     }
     record_of_slice_.assign(store_.slices.size(), 0);
     for (const std::uint16_t t : order) {

@@ -254,8 +254,8 @@ void RankTracks::add_ranges_of_streams() {
 void RankTracks::add_threads() {
   const ThreadIndex main = results_.event_index ? results_.event_index->main_thread : ThreadIndex();
   if (main.valid()) add_thread(main.value);
-  for (std::uint16_t t = 0; t < store_.thread_ranges.size(); ++t) {
-    if (!main.valid() || t != main.value) add_thread(t);
+  for (std::size_t t = 0; t < store_.thread_ranges.size(); ++t) {
+    if (!main.valid() || t != main.value) add_thread(static_cast<std::uint16_t>(t));
   }
 }
 

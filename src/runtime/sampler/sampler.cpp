@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstring>
 
 namespace accel::runtime {
 
@@ -23,25 +22,27 @@ const SamplerDescriptor* const kAll[] = {
 #undef SAMPLER
 };
 
+const char* g_system_root = "";
+
 }  // namespace
+
+void set_system_root(const char* folder) { g_system_root = folder; }
 
 const SamplerDescriptor* const* samplers(std::size_t& count) {
   count = sizeof kAll / sizeof kAll[0];
   return kAll;
 }
 
-const SamplerDescriptor* sampler_of(const char* number, const SampleField** field) {
+const SamplerDescriptor* sampler_of(std::string_view number, const SampleField** field) {
   for (const SamplerDescriptor* sampler : kAll) {
     for (std::size_t f = 0; f < sampler->field_count; ++f) {
-      if (std::strcmp(sampler->fields[f].name, number) != 0) continue;
+      if (number != sampler->fields[f].name) continue;
       if (field != nullptr) *field = &sampler->fields[f];
       return sampler;
     }
   }
   return nullptr;
 }
-
-const char* g_system_root = "";
 
 void system_path(const char* path, char* out, std::size_t size) {
   std::snprintf(out, size, "%s%s", g_system_root, path);

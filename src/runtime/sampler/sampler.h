@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "runtime/trigger/numbers.h"
 
@@ -38,10 +39,10 @@ struct SamplerDescriptor {
 // All samplers, in the order of catalog.def.
 const SamplerDescriptor* const* samplers(std::size_t& count);
 // The sampler that gives the number, null for a number of the program's own.
-const SamplerDescriptor* sampler_of(const char* number, const SampleField** field);
+const SamplerDescriptor* sampler_of(std::string_view number, const SampleField** field);
 
-// Tests put a folder of their own in front of /proc and /sys. Set before the first sampler runs.
-extern const char* g_system_root;
+// Tests put a folder of their own, which outlives the samplers, in front of /proc and /sys. Before the first one runs.
+void set_system_root(const char* folder);
 void system_path(const char* path, char* out, std::size_t size);
 
 // Reads a small file of the system (procfs, sysfs, cgroupfs) again and again through one descriptor.

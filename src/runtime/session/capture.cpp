@@ -117,7 +117,7 @@ void Capture::number_info(std::uint32_t slot) {
   std::int64_t refresh_ns = 0;
   FieldKind kind = FieldKind::level;
   const SampleField* field = nullptr;
-  const SamplerDescriptor* sampler = sampler_of(name.data(), &field);  // names end with a zero
+  const SamplerDescriptor* sampler = sampler_of(name, &field);
   if (sampler != nullptr) {
     unit = field->unit;
     source = sampler->id;

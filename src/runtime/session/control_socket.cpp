@@ -74,7 +74,7 @@ int ControlSocket::open(bool listens) {
     path_[0] = 0;
     return error;
   }
-  std::memcpy(path_ + std::strlen(path_) - 4, "sock", 4);
+  std::memcpy(path_ + std::strlen(path_) - 4, "sock", sizeof "sock");
   if (!listens) return 0;
   listen_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listen_ < 0) return errno;
@@ -136,7 +136,7 @@ void ControlSocket::close() {
   if (lock_ >= 0) {
     char lock_path[104];
     std::snprintf(lock_path, sizeof lock_path, "%s", path_);
-    std::memcpy(lock_path + std::strlen(lock_path) - 4, "lock", 4);
+    std::memcpy(lock_path + std::strlen(lock_path) - 4, "lock", sizeof "lock");
     ::unlink(lock_path);
   }
   forget();

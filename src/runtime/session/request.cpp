@@ -27,7 +27,8 @@ bool take_setting(std::string_view word, Schedule& schedule) {
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos) return false;
   const std::string_view name = word.substr(0, equals);
-  const std::string_view digits = word.substr(equals + 1);
+  std::string_view digits = word;
+  digits.remove_prefix(equals + 1);  // substr() may throw, for which the library has no runtime
   if (digits.empty() || digits.size() > kMostDigits) return false;
   std::uint64_t value = 0;
   for (const char c : digits) {

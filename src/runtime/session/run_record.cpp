@@ -35,7 +35,7 @@ RunRow RunRow::of(const StepRecord& record) {
           record.loss,
           record.samples,
           record.epoch < 0 ? format::kNoI64 : record.epoch,
-          us < kMostUs ? static_cast<std::uint32_t>(us + 0.5) : 0xffffffffU,
+          us < kMostUs ? static_cast<std::uint32_t>(us) : 0xffffffffU,
           1};
 }
 

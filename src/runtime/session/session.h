@@ -1,6 +1,9 @@
 // Session: the one recorder of this process. Its state is under 1 KB while it is IDLE; what rules and windows need is
 // made when they come (kept for the next time, and bounded). Never destroyed: threads of the host may outlive main.
 //
+// One source for each who calls: session.cpp (the program), step_path.cpp (the thread that marks steps),
+// control_thread.cpp, window.cpp and rule_actions.cpp (the control thread).
+//
 // step() runs on the training thread and takes no lock. The control thread sleeps in poll and does everything that may
 // wait: memory, files, the socket. A mutex orders enable, disable, rules and captures among themselves.
 #pragma once

@@ -52,7 +52,7 @@ bool parse(const char* url, Post& post) {
   if (host_bytes == 0 || host_bytes >= sizeof post.host) return false;
   std::memcpy(post.host, host, host_bytes);
   const char* at = host + host_bytes;
-  std::strcpy(post.port, "80");
+  std::memcpy(post.port, "80", sizeof "80");
   if (*at == ':') {
     const std::size_t digits = std::strspn(++at, "0123456789");
     if (digits == 0 || digits >= sizeof post.port) return false;
@@ -130,7 +130,7 @@ const char* post_webhook(const char* url, const char* message, std::int32_t rank
     std::snprintf(post->body, sizeof post->body, "{\"rank\": %d, \"pid\": %ld, \"text\": \"", rank,
                   static_cast<long>(::getpid()));
     append_json_text(post->body, sizeof post->body - 4, message);
-    std::strcat(post->body, "\"}");
+    std::memcpy(post->body + std::strlen(post->body), "\"}", sizeof "\"}");
     if (start_detached("accel-webhook", 10, send_post, post)) return nullptr;
     g_posts.fetch_sub(1);
     why = "no thread is to be had";

@@ -207,7 +207,7 @@ TEST(Sampler, the_network_is_summed_over_interfaces_and_ports_without_the_loopba
   write_file(port / "port_rcv_errors", "3\n");
   write_file(port / "link_downed", "1\n");
   const std::string path = root.path();
-  g_system_root = path.c_str();
+  set_system_root(path.c_str());
   const SamplerDescriptor& network = sampler("network");
   ASSERT_EQ(network.open(), nullptr);
   const auto values = named(network, 2);
@@ -224,9 +224,9 @@ TEST(Sampler, the_network_is_summed_over_interfaces_and_ports_without_the_loopba
   EXPECT_EQ(values.count("ib_discards"), 0U) << "a file that is not there is not 0";
   const format::TemporaryFolder empty;
   const std::string nothing = empty.path();
-  g_system_root = nothing.c_str();
+  set_system_root(nothing.c_str());
   EXPECT_NE(network.open(), nullptr);
-  g_system_root = "";
+  set_system_root("");
 }
 
 TEST(Sampler, the_frequency_of_the_cores_is_read_where_the_machine_has_it) {
@@ -234,12 +234,12 @@ TEST(Sampler, the_frequency_of_the_cores_is_read_where_the_machine_has_it) {
   for (int cpu = 0; cpu < 64; ++cpu)
     write_file(root / ("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_cur_freq"), "2400000\n");
   const std::string path = root.path();
-  g_system_root = path.c_str();
+  set_system_root(path.c_str());
   const SamplerDescriptor& process = sampler("process");
   ASSERT_EQ(process.open(), nullptr);
   const auto values = named(process, 1);
   process.close();
-  g_system_root = "";
+  set_system_root("");
   EXPECT_EQ(values.at("cpu_frequency_mhz"), 2400);
   EXPECT_EQ(values.count("rss_bytes"), 0U) << "no /proc here: unknown, not 0";
 }

@@ -1,0 +1,27 @@
+#include "cli/load_rank.h"
+
+#include "fusion/digest/make_digest.h"
+#include "fusion/rank_set/load_digest.h"
+#include "report/anonymize/anonymize.h"
+
+namespace accel::cli {
+
+Result<fusion::RankDigest> load_rank(const std::string& path, const ImportOptions& import,
+                                     const AnalysisOptions& analysis, report::Pseudonyms* pseudonyms) {
+  if (pseudonyms == nullptr) return fusion::load_digest(path, import, analysis);
+  if (path != "-" && fusion::is_digest_file(path))
+    return Error{ErrorCode::invalid_argument,
+                 "--anonymize works on traces: this is a digest, with the names in it; make it again with digest "
+                 "--anonymize",
+                 path};
+  auto store = import_trace(path, import);
+  if (!store) return store.error();
+  report::anonymize_names(*store, *pseudonyms);
+  const auto results = run_analyses(*store, analysis);
+  if (!results) return results.error();
+  fusion::RankDigest digest = fusion::make_digest(*store, *results);
+  report::anonymize_digest(digest, *pseudonyms);
+  return digest;
+}
+
+}  // namespace accel::cli

@@ -1,0 +1,19 @@
+// One rank of a job as its digest: from a trace, made anonymous where that is asked for, or from a digest file. One
+// thread.
+#pragma once
+
+#include <string>
+
+#include "analysis/analysis.h"
+#include "base/result.h"
+#include "fusion/digest/digest.h"
+#include "ingest/importer.h"
+#include "report/anonymize/pseudonyms.h"
+
+namespace accel::cli {
+
+// `pseudonyms` not null: names become pseudonyms. A digest file holds its names for good: it is refused then.
+Result<fusion::RankDigest> load_rank(const std::string& path, const ImportOptions& import,
+                                     const AnalysisOptions& analysis, report::Pseudonyms* pseudonyms);
+
+}  // namespace accel::cli
