@@ -65,7 +65,9 @@ def build_wheel(python: str) -> tuple[Path, str]:
     wheels = sorted(folder.glob("*.whl"))
     if wheels and made.exists() and made.read_text() == key:
         return wheels[0], key
-    shutil.rmtree(folder, ignore_errors=True)
+    # The build environment of pip has another path each time: nothing of an earlier build can be used again.
+    for old in (folder, BUILD / f"python-{tag}"):
+        shutil.rmtree(old, ignore_errors=True)
     call(python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", folder,
          "-C", f"cmake.define.ACCEL_PREBUILT={BUILD}", "-C", f"build-dir={BUILD}/python-{tag}", PROJECT)
     made.write_text(key)

@@ -43,9 +43,16 @@ class ActionQueue {
     changed_.notify_one();
   }
 
+  // Nobody waits any more, or may again. A thread that waits while the interpreter ends would be unwound through C++.
+  void close(bool closed) {
+    const std::scoped_lock lock(mutex_);
+    closed_ = closed;
+    changed_.notify_all();
+  }
+
   std::optional<Action> take(double seconds) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return !actions_.empty(); });
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return closed_ || !actions_.empty(); });
     if (actions_.empty()) return std::nullopt;
     Action first = std::move(actions_.front());
     actions_.pop_front();
@@ -56,7 +63,76 @@ class ActionQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Action> actions_;
+  bool closed_ = false;
 };
+
+// The one question of the runtime's agreement thread, and its answer from a Python thread.
+class Agreement {
+ public:
+  struct Question {
+    std::int64_t proposed;
+    unsigned steps;
+    std::string rule;
+    unsigned timeout_ms;
+  };
+
+  static Agreement& of_process() {
+    static auto* agreement = new Agreement();  // the runtime's threads outlive main
+    return *agreement;
+  }
+
+  std::int64_t ask(const Question& question) {
+    std::unique_lock lock(mutex_);
+    question_ = question;
+    answer_.reset();
+    changed_.notify_all();
+    changed_.wait_for(lock, std::chrono::milliseconds(question.timeout_ms), [&] { return answer_.has_value(); });
+    question_.reset();
+    return answer_.value_or(0);
+  }
+
+  void close(bool closed) {
+    const std::scoped_lock lock(mutex_);
+    closed_ = closed;
+    changed_.notify_all();
+  }
+
+  std::optional<Question> take(double seconds) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                      [&] { return closed_ || (question_.has_value() && !answer_); });
+    if (closed_ || answer_) return std::nullopt;
+    return question_;
+  }
+
+  void answer(std::int64_t step) {
+    const std::scoped_lock lock(mutex_);
+    answer_ = step;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Question> question_;
+  std::optional<std::int64_t> answer_;
+  bool closed_ = false;
+};
+
+std::int64_t ask_ranks(std::int64_t proposed, std::uint32_t steps, const char* rule, std::uint32_t timeout_ms, void*) {
+  return Agreement::of_process().ask({proposed, steps, rule == nullptr ? "" : rule, timeout_ms});
+}
+
+std::optional<std::tuple<long long, unsigned, std::string, unsigned>> wait_for_agreement(double seconds) {
+  std::optional<Agreement::Question> question;
+  {
+    const nb::gil_scoped_release released;
+    question = Agreement::of_process().take(seconds);
+  }
+  if (!question) return std::nullopt;
+  return std::tuple<long long, unsigned, std::string, unsigned>(question->proposed, question->steps, question->rule,
+                                                                question->timeout_ms);
+}
 
 void take_action(std::uint32_t kind, const char* text, int global, void*) {
   ActionQueue::of_process().put({kind, text == nullptr ? "" : text, global != 0});
@@ -90,8 +166,10 @@ std::tuple<int, unsigned, std::string, std::string> rule_add(const std::string& 
   return {status, error.column, error.message, error.remedy};
 }
 
-int capture(unsigned wait, unsigned warmup, unsigned active, unsigned repeat, unsigned level, unsigned steady_wait) {
-  const accel_schedule schedule = {sizeof(accel_schedule), wait, warmup, active, repeat, level, steady_wait};
+int capture(unsigned wait, unsigned warmup, unsigned active, unsigned repeat, unsigned level, unsigned steady_wait,
+            unsigned start_step) {
+  const accel_schedule schedule = {
+      sizeof(accel_schedule), wait, warmup, active, repeat, level, steady_wait, start_step};
   return accel_capture(&schedule);
 }
 
@@ -148,7 +226,7 @@ NB_MODULE(_runtime, m) {
   m.def("rule_add", ap::rule_add, "text"_a, "(status, column, message, remedy)");
   m.def("rules_clear", [] { return static_cast<int>(accel_rules_clear()); });
   m.def("capture", ap::capture, "wait"_a, "warmup"_a, "active"_a, "repeat"_a, "level"_a, "steady_wait"_a,
-        "Arms a window.");
+        "start_step"_a = 0U, "Arms a window.");
   m.def("capture_stop", [] { return static_cast<int>(accel_capture_stop()); });
   m.def(
       "window_now",
@@ -158,5 +236,27 @@ NB_MODULE(_runtime, m) {
       },
       "(phase, level) of the step that runs now: phase 0 no window, 2 warm-up, 3 kept.");
   m.def("capture_path", ap::capture_path, "The newest capture file.");
+  m.def(
+      "close_waits",
+      [](bool closed) {
+        ap::ActionQueue::of_process().close(closed);
+        ap::Agreement::of_process().close(closed);
+      },
+      "closed"_a, "True: wait_for_action and wait_for_agreement return at once from now on.");
+  m.def(
+      "listen_for_agreements",
+      [](bool on) { return static_cast<int>(accel_on_agreement(on ? ap::ask_ranks : nullptr, nullptr)); }, "on"_a,
+      "Rules with @global ask wait_for_agreement() from now on.");
+  m.def("wait_for_agreement", ap::wait_for_agreement, "seconds"_a,
+        "(proposed step, steps, rule, time limit in ms) that a rule asked for, or None.");
+  m.def(
+      "answer_agreement", [](long long step) { ap::Agreement::of_process().answer(step); }, "step"_a,
+      "The first step that all ranks keep; 0: they do not agree.");
+  m.def(
+      "notify",
+      [](const std::string& target, const std::string& message) {
+        return static_cast<int>(accel_notify(target.c_str(), message.c_str()));
+      },
+      "target"_a, "message"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("wait_for_action", ap::wait_for_action, "seconds"_a, "(kind, text, global) that a rule asked for, or None.");
 }

@@ -28,7 +28,8 @@ std::unordered_map<PyObject*, ModuleName>& module_names() {
 }
 
 PyObject* g_resolver = nullptr;  // called with a module that has no name yet; it calls name_module
-PyObject* g_describe = nullptr;  // called with (module, arguments) while shapes are wanted; gives a name's number
+PyObject* g_describe =
+    nullptr;  // called with (module, first argument) while another recorder wants ranges; gives the text of the range
 PyObject* g_method_type = nullptr;
 PyObject* g_on_due = nullptr;  // called before the next call when a step is due
 bool g_due = false;
@@ -60,18 +61,12 @@ ModuleName name_of_module(PyObject* module) {
   return known == names.end() ? ModuleName() : known->second;
 }
 
-// The name with batch and type, when shapes are wanted.
-accel_name described(PyObject* module, PyObject* const* args, Py_ssize_t count, accel_name otherwise) {
-  PyObject* argument = count > 1 ? args[1] : Py_None;
-  PyObject* result = PyObject_CallFunctionObjArgs(g_describe, module, argument, nullptr);
-  accel_name name = otherwise;
-  if (result != nullptr && PyLong_Check(result)) {
-    const unsigned long value = PyLong_AsUnsignedLong(result);
-    if (value != 0 && value <= 0xffffffffUL) name = static_cast<accel_name>(value);
-  }
-  Py_XDECREF(result);
+// The text with batch and type, as a new reference, or null.
+PyObject* described(PyObject* module, PyObject* const* args, Py_ssize_t count) {
+  PyObject* text = PyObject_CallFunctionObjArgs(g_describe, module, count > 1 ? args[1] : Py_None, nullptr);
   drop_error();
-  return name;
+  if (text != nullptr && PyUnicode_Check(text) == 0) Py_CLEAR(text);
+  return text;
 }
 
 void step_if_due() {
@@ -105,8 +100,11 @@ PyObject* call_module(PyObject* object, PyObject* const* args, std::size_t nargs
   if (accel_is_active() == 0 || count == 0) return PyObject_Vectorcall(self->original, args, nargsf, kwnames);
   ModuleName name = name_of_module(args[0]);
   if (name.name == 0) return PyObject_Vectorcall(self->original, args, nargsf, kwnames);
-  if (g_describe != nullptr) name.name = described(args[0], args, count, name.name);
-  return call_recorded(self, name, args, nargsf, kwnames);
+  PyObject* text = g_describe == nullptr || annotations().enter == nullptr ? nullptr : described(args[0], args, count);
+  if (text != nullptr) name.text = text;
+  PyObject* result = call_recorded(self, name, args, nargsf, kwnames);
+  Py_XDECREF(text);
+  return result;
 }
 
 PyObject* call_timed(PyObject* object, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
@@ -300,9 +298,9 @@ PyMethodDef kFunctions[] = {
     {"set_resolver", set_resolver, METH_O,
      "set_resolver(callable | None): called with a module that is called in a window and has no name."},
     {"set_describe", set_describe, METH_O,
-     "set_describe(callable | None): called with (module, first argument) for each module call in a window; gives the "
-     "number "
-     "of a name or None."},
+     "set_describe(callable | None): called with (module, first argument) for each range of another recorder; gives "
+     "its "
+     "text or None."},
     {"set_on_due", set_on_due, METH_O,
      "set_on_due(callable | None): called when a step is due and a module is called."},
     {"set_due", set_due, METH_O, "set_due(bool): a step is due."},

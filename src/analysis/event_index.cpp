@@ -136,6 +136,7 @@ NameClass classify_overhead(std::string_view name) {
 NameClass classify_range(std::string_view name) {
   if (name.starts_with("ProfilerStep#")) return NameClass::profiler_step;
   if (name.starts_with("Optimizer.step#")) return NameClass::optimizer_step;
+  if (name == "Python garbage collection") return NameClass::garbage_collection;  // a scope of our recorder
   if (name.starts_with("enumerate(DataLoader)") && contains(name, "__next__")) return NameClass::dataloader_next;
   if (name.starts_with("gloo:") || name.starts_with("mpi:") || name.starts_with("ucc:") || name == "c10d::barrier" ||
       name == "_c10d_functional::wait_tensor") {

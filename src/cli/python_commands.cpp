@@ -24,6 +24,7 @@ struct PythonCommand {
 };
 constexpr std::array kCommands = {
     PythonCommand{"run", "start a training command with the profiler asleep inside, and say what is slow"},
+    PythonCommand{"doctor", "what this machine can record, and why not"},
 };
 
 // Whether `python` has the package; its own errors are not ours to show.

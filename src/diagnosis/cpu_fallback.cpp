@@ -37,6 +37,23 @@ void claim_copies(Claim& claim, const DiagnosisInput& input) {
       std::min(copies.pageable_to_device.exposed_ns + copies.to_host.exposed_ns, view.undisturbed.memory_exposed_ns);
 }
 
+// The ops go away, and with the copies that feed them the calls that wait for these and what autograd does around them:
+// it frees on the host what the ops kept there.
+std::vector<Transformation> remedies(const DiagnosisInput& input, const std::vector<const HostWorkGroup*>& ops,
+                                     bool copies) {
+  constexpr std::string_view kBackward = "run_backward";
+  std::vector<std::string> names;
+  names.reserve(ops.size());
+  for (const HostWorkGroup* group : ops) names.emplace_back(input.store.text(group->name));
+  if (!copies) return {remedy(TransformationKind::no_host, names)};
+  for (const HostWorkGroup& group : input.facts.host_work.groups) {
+    const std::string_view name = input.store.text(group.name);
+    if (group.kind == SliceKind::frame && name.find(kBackward) != std::string_view::npos) names.emplace_back(name);
+  }
+  return {remedy(TransformationKind::no_host, names), remedy(TransformationKind::no_sync),
+          scale({"Memcpy HtoD (Pageable", "Memcpy DtoH"}, {0.0, 0.0, 0.2}), remedy(TransformationKind::pin_overlap)};
+}
+
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> earlier) {
   const StepView& view = input.facts.view;
   double ops_ns = 0;
@@ -61,11 +78,9 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
                               percent_text(finding.share_of_step));
   add_evidence(finding, fmt::format("idle device time while CPU ops compute, per {}", view.unit), ops_ns / 1e6, "ms",
                groups.front()->example);
-  std::vector<std::string> names;
   for (std::size_t k = 0; k < std::min<std::size_t>(groups.size(), 4); ++k) {
     const HostWorkGroup& group = *groups[k];
     const std::string_view name = input.store.text(group.name);
-    names.emplace_back(name);
     add_evidence(finding,
                  fmt::format("of it in {} on the CPU, longest {}", short_name(name),
                              ms_text(static_cast<double>(group.longest_ns))),
@@ -88,7 +103,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
       "{} and {} other kinds of op got CPU tensors: a module or a buffer that was never moved, a .cpu() or .numpy(), "
       "or "
       "an op that falls back.{} The copies and waits around them go away with it.",
-      names.front(), groups.size() - 1,
+      input.store.text(groups.front()->name), groups.size() - 1,
       line.empty() ? " The capture has no Python frames: with_stack=True names the line." : "");
   finding.action.command =
       "# what is still on the CPU\n"
@@ -100,9 +115,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   finding.action.side_effects = "device memory for what moves there";
   finding.action.not_when =
       "the computation is cheap on the CPU and its result is needed there anyway: do it a step later";
-  finding.remedies = {remedy(TransformationKind::no_host, names)};
-  if (copies) finding.remedies.push_back(remedy(TransformationKind::no_sync));
-  if (copies) finding.remedies.push_back(scale({"Memcpy HtoD (Pageable", "Memcpy DtoH"}, {0.0, 0.0, 0.2}));
+  finding.remedies = remedies(input, groups, copies);
   set_gain(finding, view, cost_ns, 0.6 * cost_ns);
   add_doubts(finding, view);
   return {finding};

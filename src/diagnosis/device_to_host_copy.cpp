@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "diagnosis/copy_exposure/largest_copy.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/rule.h"
-#include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
 
 namespace accel {
@@ -61,15 +61,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
   add_evidence(finding, "rate of the copies to the host", copies.gigabytes_per_second(), "GB/s", copies.largest);
   add_evidence(finding, fmt::format("host time inside the copy calls per {}", view.unit), copies.host_blocked_ns / 1e6,
                "ms");
-  if (copies.largest.valid()) {
-    const SliceId launch = input.store.device_events.launch[copies.largest.value];
-    if (launch.valid()) {
-      const SliceId op = input.store.enclosing_op(launch);
-      Location location = locate(input.store, op.valid() ? op : launch);
-      location.device = view.device;
-      finding.where.push_back(location);
-    }
-  }
+  add_place_of_largest(finding, input.store, view, copies);
   finding.claim.copy_ns = cost;
   finding.action = copy_action(view, copies);
   finding.remedies = {remedy(TransformationKind::pin_overlap)};

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "diagnosis/copy_exposure/largest_copy.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/rule.h"
-#include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
 
 namespace accel {
@@ -57,13 +57,7 @@ void describe_copy(Finding& finding, const TraceStore& store, const StepView& vi
                group.exposed_ns / 1e6, "ms", group.largest);
   add_evidence(finding, fmt::format("rate of the copies from {} host memory", memory), group.gigabytes_per_second(),
                "GB/s", group.largest);
-  if (!group.largest.valid()) return;
-  const SliceId launch = store.device_events.launch[group.largest.value];
-  if (!launch.valid()) return;
-  const SliceId op = store.enclosing_op(launch);
-  Location location = locate(store, op.valid() ? op : launch);
-  location.device = view.device;
-  finding.where.push_back(location);
+  add_place_of_largest(finding, store, view, group);
 }
 
 Action pin_action(const CopyGroup& copies) {

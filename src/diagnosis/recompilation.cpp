@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <set>
 
 #include "analysis/event_index.h"
 #include "analysis/host_activity.h"
@@ -35,6 +36,16 @@ std::optional<std::int64_t> times_before(const TraceStore& store) {
     if (read.ec == std::errc() && number >= 0 && number < 1'000'000) most = std::max(most.value_or(0), number);
   }
   return most;
+}
+
+// A compilation consists of several ranges beside each other; what they hold goes with them.
+std::vector<std::string> names_of_compilation(const DiagnosisInput& input) {
+  const EventIndex& index = *input.results.event_index;
+  const TraceStore& store = input.store;
+  std::set<std::string_view> names;
+  for (std::uint32_t i = 0; i < store.slices.size(); ++i)
+    if (index.class_of(store, i) == NameClass::compilation) names.insert(store.text(store.slices.name[i]));
+  return {names.begin(), names.end()};
 }
 
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> earlier) {
@@ -82,8 +93,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
       "# torch._dynamo.config.error_on_recompile = True  # stops at the first one, with the reason\n";
   finding.action.side_effects = "kernels for dynamic shapes can be a few percent slower than those for one fixed shape";
   finding.action.not_when = "the shapes settle after some steps: then only the recorded window is early, record later";
-  finding.remedies = {remedy(TransformationKind::no_host,
-                             {std::string(input.store.text(input.store.slices.name[part.longest.value]))})};
+  finding.remedies = {remedy(TransformationKind::no_host, names_of_compilation(input))};
   set_gain(finding, view, cost_ns, 0.8 * cost_ns);
   add_doubts(finding, view);
   return {finding};

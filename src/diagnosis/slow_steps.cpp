@@ -6,6 +6,7 @@
 
 #include "analysis/host_activity.h"
 #include "analysis/step_segmentation.h"
+#include "analysis/what_if/predictor.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/host_work.h"
 #include "diagnosis/source_location.h"
@@ -84,6 +85,19 @@ SlowCause cause_of_excess(const DiagnosisInput& input, const Claim& excess, std:
       slow.location.line ? fmt::format(" at {}:{}", slow.location.file, *slow.location.line) : std::string();
   slow.words = fmt::format("the host is in {}{}", short_name(slow.name), group.kind == SliceKind::frame ? "" : line);
   return slow;
+}
+
+void set_gain_of_other_steps(Finding& finding, const DiagnosisInput& input, std::span<const std::uint32_t> steps) {
+  const Predictor predictor(input.store, input.results);
+  if (!predictor.usable()) return;
+  const std::optional<Prediction> prediction = predictor.predict_without_steps(steps);
+  if (!prediction || prediction->step_ns <= 0) return;
+  finding.gain.step_ms = prediction->step_ns / 1e6;
+  finding.gain.step_low_ms = prediction->low_ns / 1e6;
+  finding.gain.step_high_ms = prediction->high_ns / 1e6;
+  finding.gain.max_possible_speedup =
+      std::max(finding.gain.max_possible_speedup.value_or(1), predictor.base_ns() / prediction->low_ns);
+  finding.gain.basis = GainBasis::replay;
 }
 
 std::string as_calls_of_a_model(std::string command) {

@@ -22,6 +22,9 @@ struct SlowCause {
 // `excess` is what `steps` (ascending indices into StepSegmentation::steps) have more than the others.
 SlowCause cause_of_excess(const DiagnosisInput& input, const Claim& excess, std::span<const std::uint32_t> steps);
 
+// Fills the gain with the replay of the other steps alone, where there is one.
+void set_gain_of_other_steps(Finding& finding, const DiagnosisInput& input, std::span<const std::uint32_t> steps);
+
 // A program that only runs a model has no training step to call.
 std::string as_calls_of_a_model(std::string command);
 

@@ -114,6 +114,8 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   if (!cause.name.empty() && !cause.device_works)
     finding.remedies = {remedy(TransformationKind::no_host, {cause.name})};
   set_gain(finding, view, cost_ns, 0.5 * cost_ns);
+  // Of a place that has no name nothing can be taken away; without it these steps are like the others.
+  if (finding.remedies.empty()) set_gain_of_other_steps(finding, input, steps);
   add_doubts(finding, view);
   return {finding};
 }

@@ -23,7 +23,6 @@ void TraceBuilder::add_host_device(bool (*is_work)(std::string_view name)) {
     return staged.dur_ns[a] != staged.dur_ns[b] ? staged.dur_ns[a] > staged.dur_ns[b] : a < b;
   });
   TraceBatch batch;
-  const StringId run = batch.intern("accel::run");
   ThreadIndex thread;
   std::int64_t covered_ns = 0;
   std::int64_t correlation = 0;
@@ -38,7 +37,7 @@ void TraceBuilder::add_host_device(bool (*is_work)(std::string_view name)) {
     const CallDetailRow link{++correlation, kNotRecorded};
     SliceRow call;
     call.start_ns = staged.start_ns[row];
-    call.name = run;
+    call.name = batch.intern(name);  // findings name places by what ran before and after
     call.thread = batch.add_thread(at.pid, at.tid, StringId(0), StringId(0));
     call.kind = SliceKind::driver_call;
     batch.add_slice(call, &link);

@@ -141,7 +141,7 @@ print(AutoProfiler._session.steps.index)
 
 def test_the_users_own_torch_profiler_records_whole_and_ours_yields(torch_python, tmp_path):
     told = run(torch_python, '''
-import torch, json, glob
+import torch, json, glob, time
 from torch.profiler import profile, ProfilerActivity
 import accel.profiler as ap
 from accel.profiler import AutoProfiler
@@ -150,8 +150,8 @@ model = torch.nn.Linear(8, 8)
 def step():
     model(torch.ones(2, 8)).sum().backward(); AutoProfiler.step()
 AutoProfiler.capture(ap.schedule(warmup=1, active=6, level=2))
-for _ in range(30):
-    step()
+for _ in range(2000):
+    step(); time.sleep(0.005)
     if AutoProfiler.state() == "ACTIVE": break
 for _ in range(3): step()
 with profile(activities=[ProfilerActivity.CPU]) as theirs:
@@ -162,4 +162,28 @@ AutoProfiler.disable()
 print(json.dumps([linears, AutoProfiler.notes(), len(glob.glob("captures/*.pt.trace.json.gz")), len(glob.glob("captures/*.accel"))]))
 ''', cwd=tmp_path)
     linears, _notes, torch_traces, captures = json.loads(told)
-    assert linears == [8] and torch_traces == 1 and captures == 1
+    assert linears == [8] and torch_traces == 1 and captures == 1, told
+
+
+def test_module_calls_bear_path_configuration_batch_and_the_type_that_ran(torch_python, tmp_path):
+    told = run(torch_python, '''
+import gzip, glob, json, time, torch
+from torch import nn
+import accel.profiler as ap
+from accel.profiler import AutoProfiler
+AutoProfiler.enable("captures")
+model = nn.Sequential(nn.Linear(8, 16), nn.Conv1d(16, 4, 3), nn.Flatten())
+AutoProfiler.capture(ap.schedule(warmup=1, active=3, level=2))
+for number in range(1000):
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=number % 2 == 0):
+        model[2](model[1](model[0](torch.ones(5, 8)).unsqueeze(-1).expand(5, 16, 4)))
+        model[:1](torch.ones(5, 8))
+    AutoProfiler.step(); time.sleep(0.005)
+    if glob.glob("captures/*.pt.trace.json.gz"): break
+AutoProfiler.disable()
+trace = json.load(gzip.open(glob.glob("captures/*.pt.trace.json.gz")[0]))
+print(json.dumps(sorted({event["name"] for event in trace["traceEvents"] if event.get("cat") == "user_annotation"})))
+''', cwd=tmp_path)
+    names = json.loads(told)
+    assert "Linear[8x16]_bias=True_batch=5[f32]" in names and "Linear[8x16]_bias=True_batch=5[bf16]" in names, names
+    assert any(name.startswith("Conv1d[16x4]_k=3_batch=5") for name in names), names

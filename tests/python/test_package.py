@@ -25,6 +25,11 @@ def test_the_start_up_line_imports_nothing_without_the_variable(bare_python):
     assert python(bare_python, "import sys; print([m for m in sys.modules if 'accel' in m])").strip() == "[]"
 
 
+def test_under_run_nothing_is_loaded_before_torch(bare_python):
+    told = python(bare_python, "import sys; print(sorted(m for m in sys.modules if 'accel' in m))", env={"ACCEL_PROFILER_RUN": "{}"})
+    assert told.strip() == "['accel', 'accel.profiler', 'accel.profiler.import_hook', 'accel.profiler.start', 'accel_profiler_start']"
+
+
 def test_the_command_of_the_package_diagnoses_a_capture_and_writes_the_page(bare_python, tmp_path):
     capture = next((PROJECT / "tests/golden/pytorch-2.11_h200").glob("launch_bound.before.json.gz"))
     done = subprocess.run([bare_python.parent / "accel-profiler", "analyze", capture, "-o", tmp_path], capture_output=True, text=True,
@@ -112,3 +117,39 @@ os.kill(os.getpid(), signal.SIGUSR1)
 print(got, AutoProfiler.state())
 """, cwd=tmp_path)
     assert told.strip() == "[1] IDLE"
+
+
+def test_the_doctor_says_of_each_part_what_works_why_not_and_what_to_do(bare_python, tmp_path):
+    done = subprocess.run([bare_python.parent / "accel-profiler", "doctor"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    states = [line.split()[0] for line in done.stdout.splitlines()]
+    assert len(states) >= 12 and set(states) <= {"fine", "limited", "off"}
+    assert "torch             not installed" in done.stdout and "pip install torch" in done.stdout
+
+
+def test_the_doctor_knows_other_machines(bare_python, tmp_path):
+    (tmp_path / "proc/driver/nvidia").mkdir(parents=True)
+    (tmp_path / "proc/driver/nvidia/version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27")
+    (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
+    (tmp_path / "sys/fs/cgroup/cpu.max").write_text("150000 100000")
+    told = python(bare_python, f"""
+from accel.profiler.command_doctor import Machine, report, _judged
+for line in report(Machine({str(tmp_path)!r}, {{"NCCL_PROFILER_PLUGIN": "x", "SLURM_JOB_ID": "7", "CUDA_INJECTION64_PATH": "libnsys.so"}},
+                           "5.15.167.4-microsoft-standard-WSL2")):
+    print(line.what, "|", line.state, "|", line.why)
+row = {{"lowest": "2.4", "tested": ["2.13"], "expected": ["2.11"]}}
+for version in ("2.13.0+cpu", "2.11.0", "2.3.1", "2.99.0"): print(_judged("torch", version, row, "upgrade").state)
+""")
+    for expected in ("GPU | fine | NVIDIA driver 580.65.06", "WSL2 | limited", "container | limited | 1.5 cores", "NCCL plugin slot | limited",
+                     "SIGUSR1 | limited", "CUPTI | limited", "/dev/shm | limited"):
+        assert expected in told, told
+    assert told.split()[-4:] == ["fine", "fine", "off", "limited"]
+
+
+def test_another_package_named_accel_is_named_as_the_cause(bare_python, tmp_path):
+    (tmp_path / "accel").mkdir()
+    (tmp_path / "accel/__init__.py").write_text("")
+    done = subprocess.run([bare_python, "-c", "print('the job ran')"], capture_output=True, text=True,
+                          env={"PYTHONPATH": str(tmp_path), "ACCEL_PROFILER_RUN": "{}"})
+    assert done.returncode == 0 and "the job ran" in done.stdout
+    assert "another package named accel hides ours" in done.stderr and str(tmp_path) in done.stderr

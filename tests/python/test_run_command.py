@@ -54,10 +54,28 @@ def assert_named_first(job: Job, rule: str):
     assert abs(first["cost_ms_per_step"] - planted) <= max(2.0, 0.05 * planted), (first["cost_ms_per_step"], planted)
 
 
-def test_a_slow_loader_in_the_process_is_named_first_with_its_cost(torch_python, tmp_path):
-    job = plain(torch_python, tmp_path / "captures", "fault=loader")
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_slow_loader_is_named_first_with_its_cost(torch_python, tmp_path, workers):
+    job = plain(torch_python, tmp_path / "captures", "fault=loader", f"workers={workers}")
     assert job.done.returncode == 0, job.done.stderr
     assert_named_first(job, "dataloader_starvation")
+
+
+def test_a_late_rank_is_named_first_and_every_rank_of_torchrun_is_recorded_with_the_same_bits(torch_python, tmp_path):
+    """How late is a matter of the machine's load as well: the job says how long it slept."""
+    torchrun = (torch_python.parent / "torchrun", "--nproc-per-node", "2")
+    subprocess.run([*torchrun, JOBS / "ddp.py", f"losses={tmp_path / 'alone'}"], check=True, capture_output=True,
+                   env={**os.environ, "OMP_NUM_THREADS": "1"})
+    job = run(torch_python, tmp_path / "captures", str(JOBS / "ddp.py"), "late=20", f"losses={tmp_path / 'inside'}", launcher=torchrun)
+    assert job.done.returncode == 0, job.done.stderr
+    assert [rank["rank"] for rank in job.report["job"]["ranks"]] == [0, 1] and job.report["job"]["world_size"] == 2
+    first = job.findings[0]
+    assert first["rule"] == "straggler_rank" and "rank 1" in first["title"], [f["title"] for f in job.findings]
+    lateness = next(e["value"] for e in first["evidence"] if e["text"].startswith("lateness"))
+    planted = sum(job.said["planted_ms"]) / len(job.said["planted_ms"])
+    assert abs(lateness - planted) <= max(2.0, 0.05 * planted), (lateness, planted)
+    for rank in (0, 1):
+        assert (tmp_path / f"alone.{rank}").read_text() == (tmp_path / f"inside.{rank}").read_text()
 
 
 def test_python_work_between_ops_is_named_first_with_its_cost(torch_python, tmp_path):
@@ -71,7 +89,7 @@ def test_losses_are_bit_identical_with_and_without(torch_python, tmp_path):
         subprocess.run([torch_python, JOBS / "plain.py", f"losses={alone}", *words], check=True, capture_output=True)
         job = plain(torch_python, tmp_path / name, f"losses={inside}", *words)
         assert job.report is not None, job.done.stderr
-        assert len(json.loads(alone.read_text())) == 40
+        assert len(json.loads(alone.read_text())) == 100
         assert alone.read_text() == inside.read_text()
 
 
@@ -135,3 +153,26 @@ print(len(AutoProfiler.notes()), "notes")
 """)
     job = run(torch_python, tmp_path / "captures", str(script))
     assert job.done.returncode == 0 and "trained" in job.done.stdout and "6 notes" in job.done.stdout
+
+
+def test_a_step_over_its_limit_leaves_the_stacks_of_all_threads(torch_python, tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text("""
+import time, torch
+model = torch.nn.Linear(4, 4); optimizer = torch.optim.SGD(model.parameters())
+def hangs_for_a_while(): time.sleep(2.5)
+for number in range(8):
+    model(torch.ones(2, 4)).sum().backward(); optimizer.step()
+    if number == 5: hangs_for_a_while()
+""")
+    job = run(torch_python, tmp_path / "captures", str(script), options=["--step-limit", "1"])
+    stacks = list((tmp_path / "captures").glob("*-stacks-*.txt"))
+    assert job.done.returncode == 0 and len(stacks) == 1, job.done.stderr
+    assert "hangs_for_a_while" in stacks[0].read_text() and str(stacks[0]) in job.done.stdout
+
+
+def test_findings_reach_the_program_while_it_trains(torch_python, tmp_path):
+    done = subprocess.run([torch_python, PROJECT / "examples/python/more_workers.py", "2"], capture_output=True, text=True, cwd=tmp_path,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "the next epoch has 1 workers" in done.stdout and "with 1 workers" in done.stdout

@@ -1,11 +1,11 @@
-"""The command accel-profiler: `run`, `doctor` and `trigger` are Python, everything else is the engine."""
+"""The command accel-profiler: `run` and `doctor` are Python, everything else is the engine."""
 
 import os
 import sys
 
 from accel.profiler.errors import ProfilerError
 
-COMMANDS = ("run",)
+COMMANDS = ("run", "doctor")
 
 
 def main() -> int:

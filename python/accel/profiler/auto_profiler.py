@@ -132,7 +132,7 @@ class AutoProfiler:
             cls._waiting_rules.append(text)
             return
         add_to_recorder(text)
-        cls._session.wants_losses = True
+        cls._session.rule_added(text)
 
     @classmethod
     def clear_rules(cls) -> None:

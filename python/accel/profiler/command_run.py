@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--after", type=int, default=5, metavar="N", help="steps before the window [5]")
     made.add_argument("--trigger", action="append", default=[], metavar="RULE", help="a rule that wakes the recorder; may come again")
     made.add_argument("--trigger-file", metavar="FILE", help="a file of rules, one a line")
+    made.add_argument("--step-limit", type=float, metavar="SECONDS", help="write the Python stacks of a rank whose step takes longer")
     made.add_argument("--live", action="store_true", help="print the diagnosis of each window while the job runs")
     made.add_argument("--no-diagnosis", action="store_true", help="record only")
     made.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
@@ -85,7 +86,7 @@ def environment(folder: Path, rules: list[str], options) -> dict[str, str]:
     window = None
     if not rules and not options.trigger_file:
         window = {"wait": options.after, "warmup": 1, "active": options.steps, "level": options.level, "steady_wait": 10}
-    plan = {"output": str(folder), "rules": rules, "window": window}
+    plan = {"output": str(folder), "rules": rules, "window": window, "step_limit_s": options.step_limit}
     made = {**os.environ, "ACCEL_PROFILER_RUN": json.dumps(plan), "ACCEL_PROFILER_OUTPUT": str(folder)}
     if options.trigger_file:
         made["ACCEL_PROFILER_RULES"] = str(Path(options.trigger_file).absolute())
@@ -136,6 +137,8 @@ def captures(folder: Path, since: float) -> list[Path]:
 def diagnose(folder: Path, since: float, stream) -> None:
     if int(os.environ.get("SLURM_NODEID") or os.environ.get("GROUP_RANK") or 0) != 0:
         return  # the launcher of the first node speaks for the job
+    for stacks in sorted(folder.glob("*-stacks-*.txt")):
+        print(f"accel-profiler: a step took longer than its limit, or a rule asked; stacks of all threads: {stacks}", file=stream)
     found = captures(folder, since)
     if not found:
         print("accel-profiler: no window was recorded. The command ended before one opened (--after N makes it open earlier), no rule "

@@ -23,5 +23,6 @@ def engine_path() -> str:
     raise ProfilerError("the engine of accel-profiler is not installed; install the package again: pip install accel-profiler")
 
 
-def run_engine(*words, **options) -> subprocess.CompletedProcess:
-    return subprocess.run([engine_path(), *(str(word) for word in words)], **options)
+def run_engine(*words, background: bool = False, **options) -> subprocess.CompletedProcess:
+    nice = ["nice", "-n", "19"] if background else []
+    return subprocess.run([*nice, engine_path(), *(str(word) for word in words)], **options)

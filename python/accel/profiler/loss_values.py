@@ -5,6 +5,7 @@ done: on a GPU the value comes some steps late, and is given to the step that re
 once. Scaled losses are given as they were before GradScaler; several backward calls of one step are summed.
 """
 
+import ctypes
 import math
 from collections import deque
 
@@ -35,8 +36,8 @@ class Losses:
             return
         kind = tensor.device.type
         if kind == "cpu":
-            self._add(float(tensor.detach()))
-        elif kind == "cuda":
+            self._add(_value(tensor))
+        elif kind == "cuda" and not self._session.ops.running:  # the copy would be in the recording
             self._take_from_gpu(tensor)
 
     def _add(self, value: float) -> None:
@@ -69,3 +70,13 @@ class Losses:
         while self._pending and self._pending[0][0] < step - LATEST:
             self._pending.popleft()
         return ready[max(ready)] if ready else value
+
+
+def _value(tensor) -> float:
+    """The number in a tensor of one element; without an op where possible, since ops are recorded."""
+    size = tensor.element_size()
+    if size == 4 and tensor.is_contiguous():
+        return ctypes.c_float.from_address(tensor.data_ptr()).value
+    if size == 8 and tensor.is_contiguous():
+        return ctypes.c_double.from_address(tensor.data_ptr()).value
+    return float(tensor.detach())

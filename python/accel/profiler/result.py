@@ -8,15 +8,16 @@ from accel.profiler.engine import run_engine
 from accel.profiler.errors import ProfilerError
 
 
-def analyze(*paths, output: str | None = None, options: tuple[str, ...] = ()) -> "Result":
+def analyze(*paths, output: str | None = None, options: tuple[str, ...] = (), background: bool = False) -> "Result":
     """Analyses traces, or folders of traces, of one rank or many. About 1 s for 100 MB.
 
     output: folder for report.html, report.json and report.md; without it they are not kept.
+    background: at the lowest priority, for a process that trains meanwhile.
     Raises ProfilerError with the engine's own words when nothing can be read.
     """
     with tempfile.TemporaryDirectory(prefix="accel-") as own:
         folder = Path(output or own)
-        done = run_engine("analyze", *paths, "-o", folder, "--quiet", *options, capture_output=True, text=True)
+        done = run_engine("analyze", *paths, "-o", folder, "--quiet", *options, background=background, capture_output=True, text=True)
         if done.returncode not in (0, 4):
             raise ProfilerError((done.stderr or done.stdout).strip())
         report = folder / "report.json"

@@ -3,7 +3,9 @@
 import importlib
 import os
 import sys
+import threading
 
+from accel.profiler.actions import Actions
 from accel.profiler.callbacks import Callbacks
 from accel.profiler.errors import recorder
 
@@ -19,6 +21,10 @@ class Session:
         self.steps = None
         self.ops = None
         self.callbacks = Callbacks()
+        self.actions = Actions(self)
+        self.job_store = None
+        self._wants_agreement = False
+        self._window_open = False
         self.wants_losses = False
         self._uninstall = []
         self._torch_waits = None
@@ -49,6 +55,16 @@ class Session:
         status = self.recorder.enable(self.output, -1 if rank is None else rank, -1 if world_size is None else world_size, flags,
                                       self.max_seconds)
         self.is_on = status == 0
+        rules = os.environ.get("ACCEL_PROFILER_RULES")
+        limit_s = (self.plan or {}).get("step_limit_s")
+        if self.is_on and limit_s:
+            self.actions.watch(limit_s)
+        if self.is_on and rules:  # the recorder has read them
+            try:
+                with open(rules) as file:
+                    self.rule_added(file.read())
+            except OSError as error:
+                self.note(f"the file of rules cannot be read: {error}")
         return status
 
     # ---- hooks ----
@@ -98,18 +114,65 @@ class Session:
 
     # ---- facts ----
 
+    # No call here starts CUDA: a program that forks afterwards could not use it in its children any more.
+
     @property
     def on_host(self) -> bool:
-        """The job has no device to run on."""
-        torch = sys.modules.get("torch")
-        try:
-            return not (torch.cuda.is_available() if torch is not None else False)
-        except Exception:
-            return True
+        """The processor is the device of the job. Sure once the job has begun to train."""
+        return not self.uses_cuda() if self.is_on else not self._may_use_cuda()
 
     def uses_cuda(self) -> bool:
         torch = sys.modules.get("torch")
-        return torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized()
+        return torch is not None and torch.cuda.is_initialized()
+
+    def _may_use_cuda(self) -> bool:
+        torch = sys.modules.get("torch")
+        built_for_it = torch is not None and (torch.version.cuda or torch.version.hip)
+        return bool(built_for_it) and any(map(os.path.exists, ("/proc/driver/nvidia/version", "/dev/kfd", "/dev/dxg")))
+
+    # ---- rules and windows ----
+
+    def rule_added(self, text: str) -> None:
+        self.wants_losses = True
+        self.actions.start()
+        if "@global" in text:
+            self._wants_agreement = True
+            self._join_job()
+
+    def _join_job(self) -> None:
+        """Listens to what other ranks ask for, as soon as the process group is there."""
+        from accel.profiler.job_store import JobStore
+
+        try:
+            self.job_store = JobStore.of_job(self)
+        except Exception as error:
+            self._wants_agreement = False
+            self.note(f"rules with @global record this rank alone: {type(error).__name__}: {error}")
+        if self.job_store is not None:
+            self.job_store.listen()
+            self.recorder.listen_for_agreements(True)
+
+    def capture_from(self, step: int, steps: int, level: int) -> bool:
+        """A window whose first kept step is `step`."""
+        return self.recorder.capture(0, 1, steps, 1, level, 0, step) == 0
+
+    def _window_written(self) -> None:
+        path = self.recorder.capture_path()
+        if path is not None and self.callbacks.wants_findings:
+            threading.Thread(target=self._tell_findings, args=(path,), name="accel-findings", daemon=True).start()
+
+    def _tell_findings(self, path: str) -> None:
+        from accel.profiler.result import analyze
+
+        self.ops.wait(60)
+        ops = path.removesuffix(".accel") + ".pt.trace.json.gz"
+        try:
+            result = analyze(ops if os.path.exists(ops) else path, options=("--threads", "1"), background=True)
+        except Exception as error:
+            self.note(f"the window could not be analysed: {error}")
+            return
+        for finding in result.findings:
+            self.callbacks.finding(finding)
 
     # ---- steps ----
 
@@ -123,10 +186,21 @@ class Session:
             self.ops.after_step(step)
         elif self.ops._profiler is not None:
             self.ops.finish()
+        if state == ACTIVE:
+            self._window_open = True
+        elif self._window_open and state <= WATCHING:
+            self._window_open = False
+            self._window_written()
+        if self._wants_agreement and self.job_store is None and step & (step - 1) == 0:
+            self._join_job()
         self.callbacks.step(step)
 
     def close(self) -> None:
         """The end of the process, or of the profiler: what is open is written."""
+        self.actions.stop()
+        if self.job_store is not None:
+            self.recorder.listen_for_agreements(False)
+            self.job_store.close()
         if self.steps is not None:
             self.ops.finish(cut=True)  # when the last step ended is not known
         self.recorder.disable()

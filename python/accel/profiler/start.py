@@ -8,9 +8,16 @@ OPTIONS = "ACCEL_PROFILER_RUN"
 
 
 def prepare() -> None:
-    """Called by the start-up file. Never raises."""
+    """Called by the start-up file. Looks for torch and loads nothing before it."""
     if os.environ.get("ACCEL_PROFILER_DISABLE") == "1":
         return
+    plan = json.loads(os.environ[OPTIONS])
+    from accel.profiler.import_hook import when_imported
+
+    when_imported("torch", lambda: _hook(plan))
+
+
+def _hook(plan: dict) -> None:
     from accel.profiler.auto_profiler import AutoProfiler
 
-    AutoProfiler.prepare(json.loads(os.environ[OPTIONS]))
+    AutoProfiler.prepare(plan)

@@ -1,6 +1,7 @@
 """Counts the steps of the training loop, and gathers what each one says: loss, samples, time waiting for data."""
 
 import math
+import time
 
 from accel.profiler.loss_values import Losses
 
@@ -21,6 +22,8 @@ class StepTracker:
         self.index = 0
         self.losses = Losses(session)
         self._numbers = {}
+        self._marked_at = None
+        self._usual_s = 0.0
         self._recorder.set_on_due(self.mark_due)
 
     # ---- what the hooks say ----
@@ -96,10 +99,23 @@ class StepTracker:
         if self.gc_ns:
             self._record("python_gc_ms", self.gc_ns * 1e-6)
             self.gc_ns = 0
+        now = time.monotonic()
+        if self._marked_at is not None:
+            took = now - self._marked_at
+            self._usual_s = took if self._usual_s == 0 else 0.9 * self._usual_s + 0.1 * took
+        self._marked_at = now
         session.before_step(self.index)
         self._recorder.step(float(loss), float(samples) if samples else math.nan, waited, self._epoch)
         self.index += 1
         session.after_step(self.index - 1)
+
+    def since_mark_s(self) -> float:
+        """Seconds since the last step ended; 0 before the first."""
+        return 0.0 if self._marked_at is None else time.monotonic() - self._marked_at
+
+    def usual_s(self) -> float:
+        """Seconds of a step, lately."""
+        return self._usual_s
 
     def _record(self, name: str, value: float) -> None:
         number = self._numbers.get(name)

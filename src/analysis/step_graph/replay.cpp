@@ -10,9 +10,10 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
 
 class Run {
  public:
-  Run(const StepGraph& graph, bool keep_causes, Replay& out)
+  Run(const StepGraph& graph, ReplayDetail detail, Replay& out)
       : graph_(graph),
-        keep_(keep_causes),
+        keep_(detail != ReplayDetail::none),
+        keep_constraints_(detail == ReplayDetail::constraints),
         out_(out),
         lanes_(std::max<std::size_t>(1, graph.lanes.size())),
         streams_(graph.streams.size()),
@@ -21,6 +22,7 @@ class Run {
 
   void round(int number) {
     round_ = static_cast<std::uint8_t>(number);
+    next_implied_ = 0;
     for (const StepGraph::Range& step : graph_.steps)
       for (std::uint32_t i = step.first; i < step.last; ++i) run(i, graph_.nodes[i]);
     if (!keep_) return;
@@ -29,6 +31,16 @@ class Run {
   }
 
   std::int64_t host_ns() const { return lanes_[0].time_ns; }
+  // Of the events of the first step, in the round just run; kNever without any.
+  std::int64_t first_start_ns() const {
+    std::int64_t first = kNever;
+    for (std::uint32_t i = graph_.steps[0].first; i < graph_.steps[0].last; ++i) {
+      const HostNode& node = graph_.nodes[i];
+      for (std::uint32_t e = node.first_event; e < node.first_event + node.event_count; ++e)
+        first = first == kNever ? event_start_[e] : std::min(first, event_start_[e]);
+    }
+    return first;
+  }
   std::int64_t device_ns() const {
     std::int64_t latest = 0;
     for (const Stream& stream : streams_) latest = std::max(latest, stream.end_ns);
@@ -48,16 +60,26 @@ class Run {
   };
   // The latest of several times, and whose it is.
   struct Latest {
-    std::int64_t time_ns;
+    std::int64_t time_ns = kNever;
     Cause cause;
-    void add(std::int64_t time, Cause of) {
-      if (time > time_ns) *this = {time, of};
-    }
   };
+
+  void add(Latest& latest, std::int64_t time, Cause of, bool at_start = false) {
+    if (time > latest.time_ns) latest = {time, of};
+    if (keep_constraints_ && round_ > 0 && of.kind != Cause::Kind::none)
+      out_.constraints.push_back({of, {}, time, at_start});
+  }
+  // All that was added since `first` concerns `to`.
+  void close(std::size_t first, const Latest& latest, Cause to) {
+    for (std::size_t i = first; i < out_.constraints.size(); ++i) {
+      out_.constraints[i].to = to;
+      out_.constraints[i].spare_ns = latest.time_ns - out_.constraints[i].spare_ns;
+    }
+  }
 
   void run(std::uint32_t i, const HostNode& node) {
     Lane& lane = lanes_[node.lane];
-    const Latest begun{lane.time_ns, lane.cause};
+    const Lane begun = lane;
     const Cause self{Cause::Kind::host, i, round_};
     std::size_t head_stream = 0;
     for (std::uint32_t e = node.first_event; e < node.first_event + node.event_count; ++e) {
@@ -69,7 +91,9 @@ class Run {
         head_stream = graph_.events[e].stream;
       }
     }
-    Latest done{begun.time_ns + node.work_ns, begun.cause};
+    const std::size_t first = out_.constraints.size();
+    Latest done;
+    add(done, begun.time_ns + node.work_ns, begun.cause);
     switch (node.kind) {
       case HostNodeKind::work:
         break;
@@ -83,14 +107,15 @@ class Run {
         break;
       case HostNodeKind::begin:
       case HostNodeKind::join:
-        done.add(lanes_[node.other].time_ns + node.lag_ns, lanes_[node.other].cause);
+        add(done, lanes_[node.other].time_ns + node.lag_ns, lanes_[node.other].cause);
         break;
       case HostNodeKind::arrival:
-        done.add(last_arrival_ns_ + node.lag_ns, last_arrival_);
+        add(done, last_arrival_ns_ + node.lag_ns, last_arrival_);
         last_arrival_ns_ = done.time_ns;
         last_arrival_ = self;
         break;
     }
+    close(first, done, self);
     lane = {done.time_ns, self};
     if (keep_) {
       out_.node_end_ns.push_back(done.time_ns);
@@ -100,40 +125,55 @@ class Run {
 
   void start_event(std::uint32_t e, const DeviceNode& event, std::int64_t called_ns, Cause caller) {
     Stream& stream = streams_[event.stream];
-    Latest ready{called_ns + event.latency_ns, caller};
-    ready.add(stream.end_ns + event.gap_ns, stream.last);
-    if (event.after != HostNode::kNone)
-      ready.add(event_end_[event.after] + event.cross_gap_ns, {Cause::Kind::device, event.after, round_});
+    const Cause self{Cause::Kind::device, e, round_};
+    const std::size_t first = out_.constraints.size();
+    Latest ready;
+    add(ready, called_ns + event.latency_ns, caller);
+    add(ready, stream.end_ns + event.gap_ns, stream.last);
+    if (event.after != HostNode::kNone) follow(e, event.after, event.cross_gap_ns, ready);
+    while (next_implied_ < graph_.implied.size() && graph_.implied[next_implied_].event < e) ++next_implied_;
+    for (; next_implied_ < graph_.implied.size() && graph_.implied[next_implied_].event == e; ++next_implied_)
+      follow(e, graph_.implied[next_implied_].after, graph_.implied[next_implied_].gap_ns, ready);
+    close(first, ready, self);
     event_start_[e] = ready.time_ns;
     event_end_[e] = ready.time_ns + event.dur_ns;
     if (event_end_[e] >= stream.end_ns) {
       stream.end_ns = event_end_[e];
-      stream.last = {Cause::Kind::device, e, round_};
+      stream.last = self;
     }
     if (keep_) out_.event_cause.push_back(ready.cause);
   }
 
-  void wait_for_queue(const Stream& stream, Latest& done) const {
+  // What comes later in the circle was there in the round before.
+  void follow(std::uint32_t e, std::uint32_t after, std::int64_t gap_ns, Latest& ready) {
+    if (event_end_[after] == kNever) return;
+    const auto round = static_cast<std::uint8_t>(after < e ? round_ : round_ - 1);
+    add(ready, event_end_[after] + gap_ns, {Cause::Kind::device, after, round});
+  }
+
+  void wait_for_queue(const Stream& stream, Latest& done) {
     const std::size_t launched = stream.launch_starts.size();
     if (graph_.queue_depth == 0 || launched <= graph_.queue_depth) return;
     const std::size_t freed = launched - 1 - graph_.queue_depth;
-    done.add(stream.launch_starts[freed], keep_ ? stream.launches[freed] : Cause{});
+    add(done, stream.launch_starts[freed], keep_ ? stream.launches[freed] : Cause{}, true);
   }
 
-  void wait_for_device(const HostNode& node, Latest& done) const {
+  void wait_for_device(const HostNode& node, Latest& done) {
     if (node.other != HostNode::kNone)
-      done.add((node.event_start ? event_start_ : event_end_)[node.other] + node.lag_ns,
-               {Cause::Kind::device, node.other, round_});
+      add(done, (node.event_start ? event_start_ : event_end_)[node.other] + node.lag_ns,
+          {Cause::Kind::device, node.other, round_}, node.event_start);
     if (node.streams == 0) return;
     for (std::size_t s = 0; s < streams_.size(); ++s) {
       if ((node.streams >> std::min<std::size_t>(s, 63) & 1U) == 0) continue;
-      done.add(streams_[s].end_ns + node.lag_ns, streams_[s].last);
+      add(done, streams_[s].end_ns + node.lag_ns, streams_[s].last);
     }
   }
 
   const StepGraph& graph_;
   bool keep_;
+  bool keep_constraints_;
   Replay& out_;
+  std::size_t next_implied_ = 0;
   std::uint8_t round_ = 0;
   std::vector<Lane> lanes_;
   std::vector<Stream> streams_;
@@ -145,18 +185,22 @@ class Run {
 
 }  // namespace
 
-Replay replay(const StepGraph& graph, bool keep_causes) {
+Replay replay(const StepGraph& graph, ReplayDetail detail) {
   Replay out;
   if (!graph.usable()) return out;
-  Run run(graph, keep_causes, out);
+  Run run(graph, detail, out);
+  const auto steps = static_cast<double>(graph.steps.size());
+  std::int64_t first_start = 0;
   std::int64_t host = 0;
   std::int64_t device = 0;
   for (int number = 0; number < kReplayRounds; ++number) {
     host = run.host_ns();
     device = run.device_ns();
     run.round(number);
+    if (number == 0) out.first_host_step_ns = static_cast<double>(run.host_ns()) / steps;
+    if (number == 0) first_start = run.first_start_ns();
+    if (number == 1) out.first_device_step_ns = static_cast<double>(run.first_start_ns() - first_start) / steps;
   }
-  const auto steps = static_cast<double>(graph.steps.size());
   out.last_start_ns = host;
   out.last_end_ns = run.host_ns();
   out.host_step_ns = static_cast<double>(run.host_ns() - host) / steps;

@@ -16,22 +16,38 @@ struct Cause {
   std::uint8_t round = 0;
 };
 
+// One of the things that a node or event could not be done, or begun, before.
+struct Constraint {
+  Cause from;
+  Cause to;
+  std::int64_t spare_ns = 0;  // by how much later `from` could have been
+  bool from_start = false;    // the start of an event, not its end
+};
+
+// What a replay keeps beside the length of a step.
+enum class ReplayDetail : std::uint8_t { none, causes, constraints };
+
 struct Replay {
-  double step_ns = 0;         // what sets the pace
+  double step_ns = 0;         // what sets the pace, once it is steady
   double host_step_ns = 0;    // main thread, per step of the last round
   double device_step_ns = 0;  // last device work, likewise
-  // Of every round, when asked for: nodes and events of round r at [r * size, ...).
+  // The same of the first round alone, which begins as the recording did: with the device's first start of the round
+  // after it.
+  double first_host_step_ns = 0;
+  double first_device_step_ns = 0;
+  // With causes, of every round: nodes and events of round r at [r * size, ...).
   std::vector<std::int64_t> node_end_ns;
   std::vector<std::int64_t> event_start_ns;
   std::vector<std::int64_t> event_end_ns;
   std::vector<Cause> node_cause;
   std::vector<Cause> event_cause;
-  std::int64_t last_start_ns = 0;  // of the last round, on the main thread
+  std::vector<Constraint> constraints;  // with constraints: of all rounds but the first, in the order of the replay
+  std::int64_t last_start_ns = 0;       // of the last round, on the main thread
   std::int64_t last_end_ns = 0;
 };
 
 inline constexpr int kReplayRounds = 3;
 
-Replay replay(const StepGraph& graph, bool keep_causes = false);
+Replay replay(const StepGraph& graph, ReplayDetail detail = ReplayDetail::none);
 
 }  // namespace accel

@@ -1,6 +1,7 @@
 #include "analysis/step_graph/step_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "analysis/analysis.h"
@@ -8,14 +9,18 @@
 #include "analysis/event_index.h"
 #include "analysis/step_graph/device_order.h"
 #include "analysis/step_graph/hand_over.h"
+#include "analysis/step_graph/implied_order.h"
 #include "analysis/step_graph/lane_walk.h"
 #include "analysis/step_segmentation.h"
 
 namespace accel {
 namespace {
 
-// A graph is replayed a dozen times; steps beyond this many slices or steps tell nothing new.
+// A graph is replayed some dozen times; steps beyond this many slices or steps tell nothing new. A few steps are looked
+// at even where each holds many slices (Python frames): one alone may be quicker or slower than the others.
 constexpr std::uint64_t kMostSlices = 60'000;
+constexpr std::uint64_t kMostSlicesOfFew = 200'000;
+constexpr std::size_t kFewSteps = 6;
 constexpr std::size_t kMostSteps = 24;
 constexpr std::size_t kMostLanes = 64;
 // A wait inside a loader that is fed by other processes is one if it lasts this long; below, the batch was there.
@@ -32,28 +37,66 @@ std::uint64_t slices_in(const TraceStore& store, const std::vector<ThreadIndex>&
   return count;
 }
 
-// All complete steps, or so many at even ranks of their duration that the slow and the quick ones keep their share.
-std::vector<StepSegmentation::Window> choose_steps(const TraceStore& store, const StepSegmentation& segmentation,
-                                                   const std::vector<ThreadIndex>& lanes) {
-  std::vector<StepSegmentation::Window> windows = segmentation.host_windows();
-  if (segmentation.paced_by == PacedBy::device) {
-    // The mean period is over steps that have a successor: of the others the circle would ask more than was measured.
-    windows = segmentation.device_windows(segmentation.pacing_device);
-    for (auto& window : windows) window.time = segmentation.steps[window.step].host;
+struct ChosenStep {
+  StepSegmentation::Window window;  // on the host
+  std::int64_t duration_ns = 0;     // of what sets the pace
+};
+
+double length(const ChosenStep& step) { return static_cast<double>(step.duration_ns); }
+
+// Of `count` parts by rising duration, from each the step that comes nearest to the part's mean: slow and quick ones
+// keep their share. Parts that differ in size by one then pull the mean of those chosen; others of their parts mend it.
+std::vector<ChosenStep> spread(std::vector<ChosenStep> steps, std::size_t count) {
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const ChosenStep& a, const ChosenStep& b) { return a.duration_ns < b.duration_ns; });
+  const auto begin_of = [&](std::size_t part) { return part * steps.size() / count; };
+  const auto mean_of = [&](std::size_t first, std::size_t last) {
+    double sum = 0;
+    for (std::size_t i = first; i < last; ++i) sum += static_cast<double>(steps[i].duration_ns);
+    return sum / static_cast<double>(last - first);
+  };
+  std::vector<std::size_t> chosen;
+  double excess = -mean_of(0, steps.size()) * static_cast<double>(count);
+  for (std::size_t part = 0; part < count; ++part) {
+    const double mean = mean_of(begin_of(part), begin_of(part + 1));
+    std::size_t nearest = begin_of(part);
+    for (std::size_t i = nearest; i < begin_of(part + 1); ++i)
+      if (std::abs(length(steps[i]) - mean) < std::abs(length(steps[nearest]) - mean)) nearest = i;
+    chosen.push_back(nearest);
+    excess += length(steps[nearest]);
   }
-  if (windows.empty()) return windows;
+  for (std::size_t part = 0; part < count; ++part) {
+    const double others = excess - length(steps[chosen[part]]);
+    for (std::size_t i = begin_of(part); i < begin_of(part + 1); ++i)
+      if (std::abs(others + length(steps[i])) < std::abs(others + length(steps[chosen[part]]))) chosen[part] = i;
+    excess = others + length(steps[chosen[part]]);
+  }
+  std::vector<ChosenStep> out;
+  out.reserve(chosen.size());
+  for (const std::size_t i : chosen) out.push_back(steps[i]);
+  return out;
+}
+
+// All complete steps, or so many that stand for them.
+std::vector<ChosenStep> choose_steps(const TraceStore& store, const StepSegmentation& segmentation,
+                                     const std::vector<ThreadIndex>& lanes) {
+  const bool device = segmentation.paced_by == PacedBy::device;
+  // The mean period is over steps that have a successor: of the others the circle would ask more than was measured.
+  std::vector<ChosenStep> steps;
+  for (const auto& window :
+       device ? segmentation.device_windows(segmentation.pacing_device) : segmentation.host_windows())
+    steps.push_back({{window.step, segmentation.steps[window.step].host}, window.time.length_ns()});
+  if (steps.empty()) return steps;
   std::uint64_t slices = 0;
-  for (const auto& window : windows) slices += slices_in(store, lanes, window.time);
-  const std::uint64_t per_step = slices / windows.size() + 1;
+  for (const ChosenStep& step : steps) slices += slices_in(store, lanes, step.window.time);
+  const std::uint64_t per_step = slices / steps.size() + 1;
+  const std::uint64_t few = std::min<std::uint64_t>(kFewSteps, kMostSlicesOfFew / per_step);
   const std::size_t count = std::min(
-      {windows.size(), kMostSteps, static_cast<std::size_t>(std::max<std::uint64_t>(1, kMostSlices / per_step))});
-  if (count == windows.size()) return windows;
-  std::stable_sort(windows.begin(), windows.end(),
-                   [](const auto& a, const auto& b) { return a.time.length_ns() < b.time.length_ns(); });
-  std::vector<StepSegmentation::Window> chosen;
-  for (std::size_t i = 0; i < count; ++i) chosen.push_back(windows[(2 * i + 1) * windows.size() / (2 * count)]);
-  std::sort(chosen.begin(), chosen.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
-  return chosen;
+      {steps.size(), kMostSteps, static_cast<std::size_t>(std::max<std::uint64_t>({1, few, kMostSlices / per_step}))});
+  if (count < steps.size()) steps = spread(std::move(steps), count);
+  std::sort(steps.begin(), steps.end(),
+            [](const ChosenStep& a, const ChosenStep& b) { return a.window.step < b.window.step; });
+  return steps;
 }
 
 // The longest stretch of the main thread inside a loader fed by worker processes, if long enough, is the wait for them.
@@ -113,8 +156,9 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   graph->lanes = index.launching_threads;
   if (graph->lanes.size() > kMostLanes) graph->lanes.resize(kMostLanes);
   DeviceOrder order(store, index, *results.device_timeline, *graph);
-  for (const auto& window : choose_steps(store, segmentation, graph->lanes)) {
+  for (const auto& [window, duration_ns] : choose_steps(store, segmentation, graph->lanes)) {
     std::vector<std::vector<LaneNode>> lanes;
+    lanes.reserve(graph->lanes.size());
     for (std::size_t lane = 0; lane < graph->lanes.size(); ++lane)
       lanes.push_back(walk_lane(store, index, static_cast<std::uint16_t>(lane),
                                 store.thread_ranges[graph->lanes[lane].value], window.time, lane == 0));
@@ -126,6 +170,7 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
     graph->steps.push_back(range);
   }
   order.link();
+  add_implied_order(store, *results.device_timeline, *graph);
   pace_arrivals(*graph);
   results.step_graph = std::move(graph);
   return {};
@@ -142,8 +187,8 @@ AnalysisDescriptor describe_step_graph() {
       "What the complete steps consist of and what waits for what: threads in their own order, hand-overs to and "
       "from the autograd thread, launches and the device events that they start, streams in their order, waits "
       "between streams, calls that wait for the device, launches that a full queue blocks, batches from other "
-      "processes. All complete steps, or at most 24 of them at even ranks of their duration, and no more than 60,000 "
-      "slices.",
+      "processes. All complete steps, or at most 24 of them that stand for equal parts by duration, and no more than "
+      "60,000 slices (200,000 where fewer than six steps hold that many).",
       run};
 }
 

@@ -62,16 +62,24 @@ struct DeviceNode {
   bool communication = false;
 };
 
+// An event that also waits for one of another stream, though the times of its own step do not show it.
+struct ImpliedEdge {
+  std::uint32_t event = 0;  // indices into StepGraph::events; the one waited for may be of the step before
+  std::uint32_t after = 0;
+  std::int64_t gap_ns = 0;
+};
+
 struct StepGraph {
   struct Range {
     std::uint32_t step = 0;  // index into StepSegmentation::steps
     std::uint32_t first = 0, last = 0;
     std::int64_t start_ns = 0, end_ns = 0;
   };
-  std::vector<Range> steps;        // which nodes belong to which step, in order of time
-  std::vector<HostNode> nodes;     // by step, then as recorded
-  std::vector<DeviceNode> events;  // in the order of their launching nodes
-  std::vector<ThreadIndex> lanes;  // main thread first
+  std::vector<Range> steps;          // which nodes belong to which step, in order of time
+  std::vector<HostNode> nodes;       // by step, then as recorded
+  std::vector<DeviceNode> events;    // in the order of their launching nodes
+  std::vector<ImpliedEdge> implied;  // by rising event
+  std::vector<ThreadIndex> lanes;    // main thread first
   std::vector<StreamIndex> streams;
   std::uint32_t complete_steps = 0;  // of the capture; steps holds all of them or a choice
   double measured_step_ns = 0;       // mean over all complete steps, as StepSegmentation has it

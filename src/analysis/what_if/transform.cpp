@@ -173,6 +173,7 @@ class Transform {
   void drop_edges_to(std::uint16_t stream) {
     for (DeviceNode& event : graph_.events)
       if (event.after != HostNode::kNone && graph_.events[event.after].stream == stream) event.after = HostNode::kNone;
+    std::erase_if(graph_.implied, [&](const ImpliedEdge& edge) { return graph_.events[edge.after].stream == stream; });
   }
 
   void into_graph() {

@@ -7,6 +7,7 @@
 #include "analysis/distortion.h"
 #include "analysis/step_graph/replay.h"
 #include "analysis/step_graph/undisturbed.h"
+#include "analysis/step_segmentation.h"
 
 namespace accel {
 namespace {
@@ -16,12 +17,16 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   const StepGraph& graph = *results.step_graph;
   if (graph.usable() && graph.measured_step_ns > 0) {
     what_if->usable = true;
-    const Replay again = replay(graph, true);
-    what_if->replayed_step_ns = again.step_ns;
-    what_if->replay_error = std::abs(again.step_ns / graph.measured_step_ns - 1);
+    const Replay again = replay(graph, ReplayDetail::causes);
+    const bool device = results.step_segmentation->paced_by == PacedBy::device;
+    what_if->replayed_step_ns = device ? again.first_device_step_ns : again.first_host_step_ns;
+    what_if->replay_error = std::abs(what_if->replayed_step_ns / graph.measured_step_ns - 1);
+    what_if->steady_difference = again.step_ns / graph.measured_step_ns - 1;
     what_if->unexplained_share = critical_path(store, graph, again).unexplained_share;
     const StepGraph undisturbed = without_recording(graph, recording_cost(*results.distortion));
-    what_if->path = critical_path(store, undisturbed, replay(undisturbed, true));
+    const Replay steady = replay(undisturbed, ReplayDetail::constraints);
+    what_if->path = critical_path(store, undisturbed, steady);
+    what_if->slack = slack_off_path(store, undisturbed, steady);
     const Predictor predictor(store, results);
     what_if->base_ns = predictor.base_ns();
     what_if->device_slack_ns = predictor.device_slack_ns();

@@ -9,15 +9,18 @@
 #include "analysis/transformation.h"
 #include "analysis/what_if/critical_path.h"
 #include "analysis/what_if/predictor.h"
+#include "analysis/what_if/slack.h"
 
 namespace accel {
 
 struct WhatIf {
   bool usable = false;           // there are complete steps
-  double replayed_step_ns = 0;   // as recorded
+  double replayed_step_ns = 0;   // as recorded, from the beginning of the window
   double replay_error = 0;       // |replayed / recorded - 1|
+  double steady_difference = 0;  // of the steady pace that predictions start from: replayed / recorded - 1
   double unexplained_share = 0;  // of the replayed path, as recorded
   CriticalPath path;             // of the undisturbed step
+  std::vector<SlackPart> slack;  // of what is off it
   // How much longer the work of the device, or of the host, could take before the step does.
   double device_slack_ns = 0;
   double host_slack_ns = 0;

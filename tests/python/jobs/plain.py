@@ -1,4 +1,6 @@
-"""A training job that knows nothing of any profiler. plain.py [fault=NAME] [steps=N] [workers=N] [losses=FILE] [compile=1]
+"""A training job that knows nothing of any profiler.
+
+plain.py [fault=loader|python|crash|exit] [ms=20] [steps=N] [workers=N] [losses=FILE] [compile=1]
 
 Prints one JSON line at its end: for each step what the planted fault took, measured by the job itself."""
 
@@ -10,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-settings = {"fault": "none", "steps": "40", "workers": "0", "losses": "", "compile": "0", "ms": "20"}
+settings = {"fault": "none", "steps": "100", "workers": "0", "losses": "", "compile": "0", "ms": "20"}
 settings.update(word.split("=", 1) for word in sys.argv[1:])
 fault, steps, planted_s = settings["fault"], int(settings["steps"]), float(settings["ms"]) / 1000
 planted = []  # ms a step
@@ -28,10 +30,7 @@ class Images(Dataset):
 
     def __getitem__(self, index):
         if fault == "loader":
-            spent = nap(planted_s / 8)
-            if index % 8 == 0:
-                planted.append(0.0)
-            planted[-1] += spent
+            nap(planted_s / 8)
         generator = torch.Generator().manual_seed(index)
         return torch.randn(256, generator=generator), torch.tensor(index % 10)
 
@@ -57,7 +56,13 @@ def main():
     call = torch.compile(model, backend="aot_eager", fullgraph=True) if settings["compile"] == "1" else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     losses = []
-    for inputs, labels in DataLoader(Images(), batch_size=8, num_workers=int(settings["workers"])):
+    batches = iter(DataLoader(Images(), batch_size=8, num_workers=int(settings["workers"])))
+    for _ in range(steps):
+        began = time.perf_counter()
+        inputs, labels = next(batches)
+        waited = (time.perf_counter() - began) * 1e3
+        if fault == "loader":
+            planted.append(waited)
         loss = nn.functional.cross_entropy(call(inputs), labels)
         optimizer.zero_grad()
         loss.backward()

@@ -6,6 +6,7 @@
 #include "analysis/step_graph/replay.h"
 #include "analysis/step_graph/undisturbed.h"
 #include "analysis/step_segmentation.h"
+#include "analysis/what_if/what_if.h"
 #include "ingest/importer.h"
 #include "unit/analysis/small_trace.h"
 
@@ -230,13 +231,67 @@ TEST(StepGraph, WhatTheRecordingCostComesOffTheHostButNotOffAWait) {
   EXPECT_EQ(without.nodes[3].work_ns, 850);
 }
 
+// In the first step the second stream's work came late and shows no wait; in the others it does.
+TEST(StepGraph, AWaitThatLaterStepsShowHoldsInAllOfThem) {
+  SmallTrace trace;
+  for (int k = 0; k < 3; ++k) {
+    const int at = 1'000 * k;
+    trace.step(k, at, 1'000).launched("gemm", at + 10, at + 20, 400, 2 * k + 1, 7);
+    const int called = k == 0 ? 500 : 30;
+    trace.launched("reduce", at + called, at + (k == 0 ? 510 : 422), 100, 2 * k + 2, 8);
+    trace.call("cudaDeviceSynchronize", at + called + 20, k == 0 ? 110 : 480);
+  }
+  const TraceStore store = trace.store();
+  StepGraph graph = *analyse(store).step_graph;
+  EXPECT_EQ(graph.observed_edges, 2U);
+  ASSERT_EQ(graph.implied.size(), 1U);
+  EXPECT_EQ(graph.implied[0].event, 1U);
+  EXPECT_EQ(graph.implied[0].after, 0U);
+  EXPECT_DOUBLE_EQ(replay(graph).step_ns, 1e6);
+  for (HostNode& node : graph.nodes)
+    if (node.kind == HostNodeKind::work && node.work_ns > 400'000) node.work_ns = 0;
+  const Replay again = replay(graph, ReplayDetail::causes);
+  EXPECT_GE(again.event_start_ns[1], again.event_end_ns[0]);
+}
+
+TEST(StepGraph, AWaitThatOneStepContradictsIsNoWait) {
+  SmallTrace trace;
+  for (int k = 0; k < 3; ++k) {
+    const int at = 1'000 * k;
+    trace.step(k, at, 1'000).launched("gemm", at + 10, at + 20, 400, 2 * k + 1, 7);
+    trace.launched("reduce", at + 30, at + (k == 0 ? 40 : 422), 100, 2 * k + 2, 8);
+    trace.call("cudaDeviceSynchronize", at + 50, 480);
+  }
+  const TraceStore store = trace.store();
+  EXPECT_TRUE(analyse(store).step_graph->implied.empty());
+}
+
+// Five steps of 70,000 slices each: fewer are looked at, and they stand for the mean.
+TEST(StepGraph, StepsThatAreLeftOutLeaveTheMeanAsItIs) {
+  SmallTrace trace;
+  std::int64_t at = 0;
+  for (int k = 0; k < 5; ++k) {
+    const std::int64_t length = k < 3 ? 400'000 + 1'000 * k : 600'000 + 2'000 * k;
+    trace.step(k, at, length);
+    for (int i = 0; i < 70'000; ++i) trace.frame("train.py(1): f", at + 5 * i, 4);
+    trace.launched("gemm", at + 380'000, at + 380'010, 100, k + 1);
+    at += length;
+  }
+  const TraceStore store = trace.store();
+  const StepGraph graph = *analyse(store).step_graph;
+  EXPECT_LT(graph.steps.size(), 5U);
+  EXPECT_NEAR(replay(graph).step_ns / graph.measured_step_ns, 1, 0.1);
+}
+
 // An independent check: nothing here was fitted to the captures. Those that show a device of their own and steps.
 TEST(StepGraph, ReplayedUnchangedItTakesAsLongAsTheRecordedStep) {
   const std::filesystem::path shared = std::filesystem::path(ACCEL_SOURCE_DIR) / "../shared/traces/h200";
   if (!std::filesystem::exists(shared)) GTEST_SKIP() << "../shared is not here";
   constexpr double kMostError = 0.03;
-  // Two communicators take turns there, three steps behind the host: docs/design/what-if.md, what it does not know.
-  constexpr double kMostErrorOfTurns = 0.12;
+  constexpr double kMostUnexplained = 0.05;
+  // The host sets the pace in its first step and two devices that wait for each other in the others: once steady, a
+  // step with the first one's quick collectives among them is shorter (docs/design/what-if.md, what it does not know).
+  constexpr double kMostErrorUnsteady = 0.07;
   int checked = 0;
   for (const char* folder : {"pairs", "nccl2", "variety"}) {
     for (const auto& entry : std::filesystem::directory_iterator(shared / folder)) {
@@ -247,8 +302,10 @@ TEST(StepGraph, ReplayedUnchangedItTakesAsLongAsTheRecordedStep) {
       const AnalysisResults results = analyse(*store);
       if (store->device_events.empty() || results.step_segmentation->complete_count < 2) continue;
       const StepGraph& graph = *results.step_graph;
-      const bool turns = name == "fsdp2.rank1.json.gz";
-      EXPECT_NEAR(replay(graph).step_ns / graph.measured_step_ns, 1, turns ? kMostErrorOfTurns : kMostError)
+      EXPECT_LT(results.what_if->replay_error, kMostError) << folder << "/" << name;
+      EXPECT_LT(results.what_if->unexplained_share, kMostUnexplained) << folder << "/" << name;
+      const bool unsteady = name == "fsdp2.rank1.json.gz";
+      EXPECT_NEAR(replay(graph).step_ns / graph.measured_step_ns, 1, unsteady ? kMostErrorUnsteady : kMostError)
           << folder << "/" << name;
       ++checked;
     }

@@ -182,5 +182,44 @@ TEST(CriticalPath, AlmostNothingOfARecordedStepIsOfUnknownCause) {
   EXPECT_GE(checked, 40);
 }
 
+const SlackPart* slack_of(const TraceStore& store, const WhatIf& what_if, std::string_view name) {
+  const auto at = std::find_if(what_if.slack.begin(), what_if.slack.end(),
+                               [&](const SlackPart& part) { return store.text(part.name) == name; });
+  return at == what_if.slack.end() ? nullptr : &*at;
+}
+
+TEST(WhatIf, AKernelHasTheSlackUntilSomebodyWaitsForIt) {
+  SmallTrace trace = three_steps(1'000, [](SmallTrace& t, int at, int k) {
+    t.launched("gemm", at + 200, at + 210, 50, k + 1).call("cudaStreamSynchronize", at + 500, 5);
+  });
+  const TraceStore store = trace.store();
+  const AnalysisResults results = analyse(store);
+  const SlackPart* gemm = slack_of(store, *results.what_if, "gemm");
+  ASSERT_NE(gemm, nullptr);
+  EXPECT_EQ(gemm->kind, PathKind::kernel);
+  EXPECT_DOUBLE_EQ(gemm->count_per_step, 1);
+  EXPECT_DOUBLE_EQ(gemm->ns_per_step, 50e3);
+  EXPECT_NEAR(gemm->least_ns, 240e3, 6e3);
+}
+
+TEST(WhatIf, AKernelThatNobodyWaitsForHasTheRoomOfItsStream) {
+  SmallTrace trace =
+      three_steps(1'000, [](SmallTrace& t, int at, int k) { t.launched("gemm", at + 200, at + 210, 50, k + 1); });
+  const TraceStore store = trace.store();
+  const AnalysisResults results = analyse(store);
+  const SlackPart* gemm = slack_of(store, *results.what_if, "gemm");
+  ASSERT_NE(gemm, nullptr);
+  EXPECT_NEAR(gemm->least_ns, 950e3, 1e3);
+}
+
+TEST(WhatIf, WhatSetsThePaceHasNoSlack) {
+  SmallTrace trace;
+  for (int k = 0; k < 4; ++k)
+    trace.step(k, 1'000 * k, 1'000).launched("gemm", 1'000 * k + 10, 20 + 3'001 * k, 3'000, k + 1);
+  const TraceStore store = trace.store();
+  const AnalysisResults results = analyse(store);
+  EXPECT_EQ(slack_of(store, *results.what_if, "gemm"), nullptr);
+}
+
 }  // namespace
 }  // namespace accel

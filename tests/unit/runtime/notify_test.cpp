@@ -76,7 +76,7 @@ TEST_F(Notify, a_webhook_is_one_post_with_the_text_as_json) {
   ASSERT_GE(client, 0);
   std::string request;
   char buffer[4096];
-  while (request.find("}") == std::string::npos) {
+  while (request.find('}') == std::string::npos) {
     const ssize_t got = ::recv(client, buffer, sizeof buffer, 0);
     if (got <= 0) break;
     request.append(buffer, static_cast<std::size_t>(got));

@@ -32,6 +32,7 @@ class Program {
     if (pid_ == 0) {
       ::dup2(ends[1], STDOUT_FILENO);
       std::vector<char*> argv;
+      argv.reserve(words.size() + 1);
       for (std::string& word : words) argv.push_back(word.data());
       argv.push_back(nullptr);
       ::execv(argv[0], argv.data());

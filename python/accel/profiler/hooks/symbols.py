@@ -29,3 +29,19 @@ def _configuration(module) -> str:
     if has("num_features"):
         return f"[{module.num_features}]"
     return ""
+
+
+SHORT = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "bool": "bool"}
+
+
+def input_tag(argument) -> str:
+    """_batch=64[bf16] of a tensor: its first size, and the type that it is computed in, which autocast decides."""
+    import torch
+
+    if not isinstance(argument, torch.Tensor) or argument.dim() == 0:
+        return ""
+    dtype, device = argument.dtype, argument.device.type
+    if dtype.is_floating_point and torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+    name = str(dtype).removeprefix("torch.")
+    return f"_batch={argument.shape[0]}[{SHORT.get(name, name)}]"
