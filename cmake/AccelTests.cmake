@@ -42,3 +42,13 @@ endif()
 if(TARGET unit_runtime AND TARGET example_cpp_slow_loader)
   add_dependencies(unit_runtime example_cpp_slow_loader)
 endif()
+
+# A library with CUPTI's names whose records the test makes.
+add_library(fake_cupti SHARED tests/support/fake_cupti/fake_cupti.cpp)
+target_link_libraries(fake_cupti PRIVATE accel_flags)
+target_include_directories(fake_cupti PRIVATE "${CMAKE_SOURCE_DIR}/src")
+set_target_properties(fake_cupti PROPERTIES OUTPUT_NAME cupti SUFFIX ".so.fake" CXX_VISIBILITY_PRESET default
+                      LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+if(TARGET unit_threads)
+  add_dependencies(unit_threads fake_cupti)
+endif()

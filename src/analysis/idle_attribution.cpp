@@ -116,7 +116,9 @@ class Attributor {
         range_(store.device_ranges[device_row]),
         segmentation_(*results.step_segmentation),
         culprits_(store),
-        event_(range_.first) {
+        event_(range_.first),
+        launches_recorded_(std::any_of(store.device_events.launch.begin(), store.device_events.launch.end(),
+                                       [](SliceId launch) { return launch.valid(); })) {
     for (const ThreadIndex thread : index_.launching_threads) cursors_.emplace_back(store, index_, thread);
     has_host_ = !cursors_.empty();
     for (const ThreadIndex thread : index_.communicating_threads) cursors_.emplace_back(store, index_, thread);
@@ -202,7 +204,8 @@ class Attributor {
     // Launched before the gap began: the device had the work and waited for something of its own.
     // An event without a launch was launched before the window as long as none of the window has run; later ones have
     // lost their launch, and nothing is known of when it was.
-    const bool queued = end.has_event && (end.has_launch ? end.launch_end_ns <= gap.start_ns : !any_launched_);
+    const bool queued =
+        end.has_event && (end.has_launch ? end.launch_end_ns <= gap.start_ns : launches_recorded_ && !any_launched_);
     for (HostCursor& cursor : cursors_) {
       cursor.advance(gap.start_ns);
       cursor.reset_opened();
@@ -240,6 +243,8 @@ class Attributor {
       cause = cause_after_launch(part, end);
     } else {
       cause = cause_of_state(state, slice);
+      // Without a launch on record the host's ordinary work may as well be far ahead of the device.
+      if (!launches_recorded_ && cause == IdleCause::host_compute) cause = IdleCause::unknown;
     }
     for (HostCursor& cursor : cursors_) {
       result_.records[static_cast<std::size_t>(cause)] += cursor.opened_records;
@@ -355,7 +360,8 @@ class Attributor {
   std::uint32_t event_;
   bool has_host_ = false;
   bool has_data_ranges_ = false;
-  bool any_launched_ = false;
+  bool any_launched_ = false;  // of the events so far
+  const bool launches_recorded_;
   IdleOfDevice result_;
   IdleByCause step_{};
 };

@@ -13,6 +13,7 @@
 #include "format/tick_clock.h"
 #include "ingest/catalog.h"
 #include "ingest/importer.h"
+#include "ingest/native_device.h"
 #include "trace/trace_builder.h"
 
 namespace accel::native_binary {
@@ -39,7 +40,8 @@ SliceKind kind_of(std::string_view category) {
 // Rows arrive table by table; times stay ticks until the last pair of clocks is known.
 class Import {
  public:
-  explicit Import(TraceBuilder& builder) : builder_(builder) {}
+  explicit Import(TraceBuilder& builder)
+      : builder_(builder), device_(batch_, builder.process(), [this](std::uint64_t id) { return text_of(id); }) {}
 
   bool take(const NativeRows& rows) {
     const std::string_view table = rows.table();
@@ -57,6 +59,10 @@ class Import {
     if (table == "window") windows(rows);
     if (table == "curve") curve(rows);
     if (table == "cost") cost(rows);
+    if (table == "device") device_.devices(rows);
+    if (table == "launch") device_.launches(rows);
+    if (table == "device_event") device_.events(rows);
+    if (table == "call") device_.calls(rows, pid_);
     return true;
   }
 
@@ -70,7 +76,7 @@ class Import {
     input.bytes = source.total_bytes();
     input.text_bytes = summary.bytes;
     settle_notes(summary, source);
-    batch_.events = batch_.slices.size() + batch_.counters.size();
+    batch_.events = batch_.slices.size() + batch_.counters.size() + batch_.device_events.size();
     builder_.commit(batch_, 0);
   }
 
@@ -95,6 +101,7 @@ class Import {
   void windows(const NativeRows& rows);
   void curve(const NativeRows& rows);
   void cost(const NativeRows& rows);
+  StringId text_of(std::uint64_t name);
   ThreadIndex thread_of(std::uint64_t number);
   ThreadIndex thread_of_tid(std::int64_t tid);
   void settle_process(const NativeSummary& summary, const ImportOptions& options);
@@ -105,6 +112,7 @@ class Import {
 
   TraceBuilder& builder_;
   TraceBatch batch_;
+  DeviceImport device_;
   std::unordered_map<std::uint64_t, Name> names_;
   std::unordered_map<std::uint64_t, ArgsId> args_;
   std::unordered_map<std::uint64_t, std::int64_t> tids_;  // thread number -> tid
@@ -178,6 +186,11 @@ void Import::meta(const NativeRows& rows) {
       process.options[std::string(name)] = value.text(row);
     }
   }
+}
+
+StringId Import::text_of(std::uint64_t name) {
+  const auto known = names_.find(name);
+  return known != names_.end() ? known->second.text : batch_.intern("(name lost)");
 }
 
 ThreadIndex Import::thread_of_tid(std::int64_t tid) { return batch_.add_thread(pid_, tid, StringId(0), StringId(0)); }
@@ -372,6 +385,7 @@ void Import::settle_times() {
     std::int64_t& longest = batch_.run_steps.longest_ns[i];
     if (longest >= 0) longest *= 1000;
   }
+  device_.settle(clock);
   if (window_begin_ != format::kNoU64 && window_end_ != format::kNoU64) {
     builder_.process().recorded = Interval{clock.to_ns(window_begin_), clock.to_ns(window_end_)};
   }
@@ -385,7 +399,7 @@ void Import::settle_times() {
 // The device of a job without one is the processor: its compute scopes are what the steps are for, and time without any
 // is idle time that has a cause. The call gives each piece of work its step, as a launch does.
 void Import::add_host_work() {
-  if (compute_.empty()) return;
+  if (compute_.empty() || !device_.empty()) return;
   const StringId run = batch_.intern("accel::run");
   for (std::size_t i = 0; i < compute_.size(); ++i) {
     const SliceRow work = batch_.slices.row(compute_[i].value);

@@ -72,7 +72,9 @@ enum {
                                 curve; also ACCEL_PROFILER_WATCH=1 */
   ACCEL_EXPERT = 16,         /* level 3 may be asked for: no promise of cost is kept; for experiments */
   ACCEL_ALLOW_COMMANDS = 32, /* rules may start commands: notify("command:..."); also ACCEL_PROFILER_ALLOW=commands */
-  ACCEL_ALLOW_WEBHOOKS = 64  /* rules may post: notify("http://..."); also ACCEL_PROFILER_ALLOW=webhooks */
+  ACCEL_ALLOW_WEBHOOKS = 64, /* rules may post: notify("http://..."); also ACCEL_PROFILER_ALLOW=webhooks */
+  ACCEL_DEVICE_ACTIVITY = 128, /* windows of level 2 record kernels and copies of NVIDIA devices: see "devices" below */
+  ACCEL_DEVICE_CALLS = 256     /* the same with sets and with the calls that launch and wait */
 };
 
 typedef struct accel_options {
@@ -249,6 +251,16 @@ ACCEL_RUNTIME_API accel_window accel_window_now(void);
 /* The path of the newest capture file, as text of at most `size` bytes with its zero. ACCEL_INVALID_ARGUMENT: none yet,
  * or no room. */
 ACCEL_RUNTIME_API accel_status accel_capture_path(char* path, size_t size);
+
+/* ---- devices ---- */
+
+/* With ACCEL_DEVICE_ACTIVITY windows of level 2 record kernels and copies of NVIDIA devices where CUPTI lets them (1 %
+ * of a GPU-bound step, 8 % of a CUDA graph of small kernels; with ACCEL_DEVICE_CALLS 13 % of the latter). Once a window
+ * was open 1 % of such a graph's step stays for the life of the process (docs/design/device-activity.md). CUPTI serves
+ * one profiler at a time: call pause before another one (torch.profiler) makes its first call and resume after its
+ * last. pause waits for the records, at most 2 s; without an open window both cost nothing. */
+ACCEL_RUNTIME_API accel_status accel_device_pause(void);
+ACCEL_RUNTIME_API accel_status accel_device_resume(void);
 
 #ifdef __cplusplus
 }

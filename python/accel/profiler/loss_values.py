@@ -63,6 +63,10 @@ class Losses:
         value, self._sum = self._sum, math.nan
         if not self._pending:
             return value
+        import torch
+
+        if torch.cuda.is_current_stream_capturing():
+            return value  # to ask an event would end the capture
         ready = {}
         while self._pending and self._events[self._pending[0][1]].query():
             of_step, slot = self._pending.popleft()

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "accel/profiler/runtime_c.h"
+#include "runtime/cupti/activity.h"
 #include "runtime/session/session.h"
 
 using accel::runtime::session;
@@ -87,6 +88,15 @@ accel_status accel_capture(const accel_schedule* schedule) {
 accel_status accel_capture_stop(void) { return session().capture_stop(); }
 accel_window accel_window_now(void) { return session().window_now(); }
 accel_status accel_capture_path(char* path, size_t size) { return session().capture_path(path, size); }
+
+accel_status accel_device_pause(void) {
+  accel::runtime::cupti::activity().pause();
+  return ACCEL_OK;
+}
+accel_status accel_device_resume(void) {
+  accel::runtime::cupti::activity().resume();
+  return ACCEL_OK;
+}
 
 // A window that is open when the process ends in order is closed and written.
 __attribute__((destructor)) static void accel_runtime_process_ends(void) { session().process_ends(); }

@@ -49,14 +49,22 @@ Capture* Capture::make(const CaptureIdentity& identity, const Sources& sources, 
   capture->file_.meta("level", identity.level);
   capture->file_.meta("asked_by", identity.asked_by);
   sources.args->rewind();
+  if (identity.device && identity.level >= 2) capture->device_.open(*capture, *sources.names, identity.device_calls);
   capture->flush(false);
   return capture;
 }
 
 void Capture::destroy(Capture* capture) {
+  capture->device_.abandon();
   const std::size_t bytes = capture->block_bytes_;
   capture->~Capture();
   ::munmap(capture, bytes);
+}
+
+void Capture::write_rows(format::RowBuffer& rows) {
+  write_names();
+  file_.write(NativeTable::Name);
+  file_.write(rows);
 }
 
 // What rows refer to stands before them in the file.
@@ -185,6 +193,7 @@ bool Capture::drain(std::uint64_t keep_from) {
   keep_from_ = keep_from;
   const bool full = sources_.recorder->drain(sink());
   write_steps();
+  device_.drain(keep_from);
   return full;
 }
 
@@ -218,6 +227,7 @@ void Capture::write_cost(std::uint64_t begin, std::uint64_t end) {
 
 void Capture::finish(std::uint64_t begin, std::uint64_t end, const WindowPlan& plan, std::uint32_t warmup,
                      const char* ended_by, RunCurve* curve) {
+  device_.close(*this, keep_from_, std::strcmp(ended_by, "hang") == 0);
   if (std::strcmp(ended_by, "hang") == 0) {
     sources_.recorder->open_scopes(sink());
     note("hang", 2, 1,

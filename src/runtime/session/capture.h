@@ -10,6 +10,7 @@
 #include "runtime/buffer/names.h"
 #include "runtime/session/chunk_file.h"
 #include "runtime/session/cost_meter.h"
+#include "runtime/session/device_window.h"
 #include "runtime/session/run_record.h"
 #include "runtime/session/step_ring.h"
 #include "runtime/session/window_plan.h"
@@ -25,6 +26,8 @@ struct CaptureIdentity {
   RecordIdentity process;
   std::uint32_t number = 0;  // of the capture in this process, from 1
   std::uint32_t level = 2;
+  bool device = false;        // kernels and copies
+  bool device_calls = false;  // sets and API calls too
   char asked_by[256] = {};
 };
 
@@ -54,6 +57,9 @@ class Capture {
     file_.note(code, severity, count, message, remedy);
   }
 
+  // One chunk of a table of somebody else; the names that it uses are written before it.
+  void write_rows(format::RowBuffer& rows);
+
   StepRing& steps() { return steps_; }
   CostMeter& cost() { return cost_; }
   // The name with the most records since the last call, 0 = none. An estimate: names share counting places.
@@ -81,6 +87,7 @@ class Capture {
   Sources sources_{};
   ChunkFile file_;
   StepRing steps_;
+  DeviceWindow device_;
   CostMeter cost_;
   struct Tally {
     std::uint32_t name;

@@ -94,7 +94,7 @@ int ChunkFile::open(const RecordIdentity& identity, const char* name, std::uint3
   return 0;
 }
 
-void ChunkFile::write(NativeTable table) { file_.append(rows(table)); }
+void ChunkFile::write(format::RowBuffer& rows) { file_.append(rows); }
 
 void ChunkFile::meta(const char* key, const char* value) {
   make_room(NativeTable::Meta, std::strlen(key) + std::strlen(value));

@@ -47,7 +47,9 @@ class ChunkFile {
 
   format::RowBuffer& rows(format::NativeTable table) { return buffers_[static_cast<std::size_t>(table) - 1]; }
   bool has_room(format::NativeTable table, std::size_t text_bytes) { return rows(table).has_room(text_bytes); }
-  void write(format::NativeTable table);
+  void write(format::NativeTable table) { write(rows(table)); }
+  // Of a table that is not among the rooms; its payload is at most that of the largest room.
+  void write(format::RowBuffer& rows);
   // Writes the buffer when the row would not fit.
   void make_room(format::NativeTable table, std::size_t text_bytes) {
     if (!has_room(table, text_bytes)) write(table);

@@ -37,6 +37,17 @@ TEST(IdleAttribution, ABatchThatIsNotThereIsDataLoading) {
   EXPECT_EQ(results.notes.find(NoteCode::dataloader_workers_elsewhere), nullptr) << "this loader has no workers";
 }
 
+TEST(IdleAttribution, WithoutALaunchOnRecordTheHostsOrdinaryWorkExplainsNothing) {
+  SmallTrace trace;
+  trace.step(1, 0, 1000)
+      .op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 600)
+      .op("aten::add", 600, 100);
+  trace.kernel("k", 710, 290, 1);
+  const AnalysisResults results = analyse(trace.store());
+  EXPECT_EQ(idle_of(results, IdleCause::host_compute), 0);
+  EXPECT_EQ(idle_of(results, IdleCause::stream_dependency), 0);
+}
+
 TEST(IdleAttribution, TimeInAllocationCallsIsMemoryAllocation) {
   SmallTrace trace;
   trace.step(1, 0, 100).op("aten::empty", 10, 40).call("cudaMalloc", 15, 30).launched("k", 60, 70, 30, 1);
