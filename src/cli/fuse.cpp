@@ -149,6 +149,7 @@ int run(const Options& options) {
   for (const Candidate& candidate : *candidates) files.push_back(candidate.path);
   auto topology = find_topology(options.topology, files);
   if (!topology) return failed(topology.error());
+  if (hidden != nullptr && *topology) (*topology)->source = "topology";
   const fusion::Job job = fusion::fuse(std::move(digests), std::move(*topology));
   if (options.dry_run) {
     print_outcome(job);

@@ -68,6 +68,7 @@ class Run {
     auto topology = find_topology(options_.topology, files);
     if (!topology) return failed(topology.error());
     topology_ = std::move(*topology);
+    if (!options_.anonymize_key.empty() && topology_) topology_->source = "topology";
     if (auto loaded = load_pseudonyms(); !loaded) return failed(loaded.error());
     for (const Candidate& candidate : *candidates) {
       if (auto done = take(candidate); !done) return failed(done.error());
