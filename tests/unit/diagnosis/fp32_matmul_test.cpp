@@ -32,8 +32,8 @@ TEST(Fp32Matmul, PlainFp32ProductsOnADeviceWithTf32AreNamed) {
   EXPECT_NE(finding->action.command.find("set_float32_matmul_precision(\"high\")"), std::string::npos);
   EXPECT_FALSE(finding->action.side_effects.empty());
   ASSERT_TRUE(finding->gain.step_ms.has_value());
-  // In TF32 or in 16 bits; half of the TF32 peak, 0.56 ms of each 2.7, is its end: a band of replaced kernels is at most
-  // three times as high as low (docs/design/what-if.md).
+  // In TF32 or in 16 bits; half of the TF32 peak, 0.56 ms of each 2.7, is its end: a band of replaced kernels is at
+  // most three times as high as low (docs/design/what-if.md).
   EXPECT_LT(*finding->gain.step_low_ms, 4 * 0.3);
   EXPECT_GT(*finding->gain.step_high_ms, 4 * 0.54);
   EXPECT_LE(*finding->gain.step_high_ms, 3.001 * *finding->gain.step_low_ms);
