@@ -11,15 +11,20 @@ namespace accel {
 namespace {
 
 constexpr double kHalf = 0.5;
+// An operation of which compute hides more than this is issued early enough: what is left is its end.
+constexpr double kOverlapped = 0.5;
 
 struct Operation {
   std::string name;
   double exposed_ns = 0;  // per step, transfer of the last rank
+  double hidden_ns = 0;   // likewise, beside compute
   double per_step = 0;
   double bytes = 0;  // per step
   double seconds = 0;
   double bus_bytes = 0;
   std::map<std::uint32_t, double> groups;  // exposed transfer by group
+
+  double hidden_share() const { return hidden_ns > 0 ? hidden_ns / (hidden_ns + exposed_ns) : 0; }
 };
 
 // The operation that leaves most transfer uncovered.
@@ -39,6 +44,7 @@ Operation costliest(const fusion::Job& job) {
       if (member.rank != timing.last) continue;
       const auto exposed = static_cast<double>(event.end_ns - event.start_ns - event.overlapped_ns);
       operation.exposed_ns += exposed;
+      operation.hidden_ns += static_cast<double>(event.overlapped_ns);
       operation.groups[one.group] += exposed;
     }
     if (one.bytes > 0) operation.bytes += static_cast<double>(one.bytes);
@@ -52,6 +58,7 @@ Operation costliest(const fusion::Job& job) {
     if (operation.exposed_ns >= most.exposed_ns) most = operation;
   const auto count = static_cast<double>(std::max<std::size_t>(1, steps.size()));
   most.exposed_ns /= count;
+  most.hidden_ns /= count;
   most.per_step /= count;
   most.bytes /= count;
   return most;
@@ -89,6 +96,18 @@ Action action_for(const Operation& operation) {
         "the other travels, or fetch the next batch's exchange during this one.";
     action.side_effects = "two halves of a batch need their activations at once";
     action.not_when = "the result is needed at once and the batch cannot be split";
+  } else if (operation.hidden_share() > kOverlapped) {
+    action.title = "Make what is reduced after the backward pass smaller";
+    action.detail =
+        "Most of the reduction already runs beside compute. What is left is the last bucket, whose gradients come when "
+        "there is nothing more to compute: smaller buckets leave a smaller last one, and gradients in bfloat16 halve "
+        "it.";
+    action.command =
+        "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
+        "model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=10)\n"
+        "model.register_comm_hook(None, default_hooks.bf16_compress_hook)\n";
+    action.side_effects = "more and smaller reductions; compressed gradients change the result: check the loss";
+    action.not_when = "the share is small: an end of the last bucket is always left";
   } else {
     action.title = "Start the reduction of gradients while the backward pass still computes";
     action.detail =
@@ -123,15 +142,16 @@ std::vector<Finding> run(const JobInput& input, std::span<const Finding> earlier
     finding.evidence.push_back({std::move(text), value, std::move(unit), {}});
   };
   evidence("exposed communication per step of the rank that waits least", exposed / 1e6, "ms");
-  evidence("waiting for other ranks per step, mean of the ranks, not counted here",
-           input.job.stragglers.exposed_waiting_ns / 1e6, "ms");
-  evidence(fmt::format("{} per step", operation.name), operation.per_step, "count");
+  evidence(fmt::format("share of {} that compute hides", operation.name), operation.hidden_share() * 100, "%");
   if (operation.seconds > 0)
     evidence(fmt::format("bus bandwidth of {} from the last arrival to the end", operation.name),
              operation.bus_bytes / operation.seconds / 1e9, "GB/s");
   const auto group = std::max_element(operation.groups.begin(), operation.groups.end(),
                                       [](const auto& one, const auto& other) { return one.second < other.second; });
-  if (group != operation.groups.end()) evidence("path of most of it: " + path_text(input.job, group->first), 0, "");
+  if (group != operation.groups.end()) evidence("path of most of it: " + path_text(input.job, group->first), kNoValue, "");
+  evidence("waiting for other ranks per step, mean of the ranks, not counted here",
+           input.job.stragglers.exposed_waiting_ns / 1e6, "ms");
+  evidence(fmt::format("{} per step", operation.name), operation.per_step, "count");
   const double compute = compute_ns(input.job);
   evidence("compute per step that could hide it", compute / 1e6, "ms");
   finding.action = action_for(operation);
@@ -169,7 +189,9 @@ RuleDescriptor exposed_communication_rule() {
       "When the result is needed at once and there is no other work, or when the recording delayed the compute.";
   rule.when_wrong_zh = "当结果立即需要且没有其他工作，或者是采集推迟了计算时。";
   rule.thresholds = {{"finding", kWarningShare, "share of the undisturbed step",
-                      "less is the end of a last bucket, which nothing can hide"}};
+                      "less is the end of a last bucket, which nothing can hide"},
+                     {"overlapped", kOverlapped, "share of the operation beside compute",
+                      "more is issued early enough: the action is about its end, not about overlap"}};
   rule.needs = {"device_timeline", "step_segmentation"};
   rule.run_job = run;
   return rule;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "diagnosis/rule.h"
@@ -21,6 +22,9 @@ std::string rank_text(const fusion::Job& job, std::uint32_t row);
 Location rank_location(const fusion::Job& job, std::uint32_t row, std::string_view kind, std::string_view name);
 // "All-reduce" of the operation that most of its group's time goes to; "Communication" without one.
 std::string operation_text(const std::string& canonical);
+
+// The value of evidence whose text says it all.
+inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 // Over which path a group of CollectiveMatching::groups communicates, what that carries and what is reached of it; that
 // it is not known, and why, where it is not.

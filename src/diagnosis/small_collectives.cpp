@@ -36,7 +36,7 @@ std::vector<Finding> run(const JobInput& input, std::span<const Finding>) {
   evidence("mean transfer of one, from the last arrival to the end", small.transfer_ns / 1e3, "us");
   evidence("what they move together per step", static_cast<double>(small.total_bytes), "bytes");
   evidence("exposed transfer of all of them per step", small.exposed_ns / 1e6, "ms");
-  evidence("their path: " + path_text(input.job, small.group), 0, "");
+  evidence("their path: " + path_text(input.job, small.group), kNoValue, "");
   finding.action.title = fmt::format("Join the small {} operations into few large ones", small.name);
   finding.action.detail =
       "Each pays the latency of a launch and of the links, whatever its size. Put the tensors into one flat buffer, or "
