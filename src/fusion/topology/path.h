@@ -57,10 +57,10 @@ struct PathUse {
 
 // What large collectives reach of the wire on a sound path. From the first share on the path is the limit: nccl-tests
 // as published for NVLink 3 and 4 and PCIe 3 to 5, messages of a gigabyte. Messages of 32 to 64 MB between two H200
-// over 18 NVLinks were measured at 51 to 57 %, with and without compute beside them: from the second share on nothing
+// over 18 NVLinks were measured at 49 to 57 %, with and without compute beside them: from the second share on nothing
 // is wrong.
 inline constexpr double kPathFullShare = 0.7;
-inline constexpr double kPathSoundShare = 0.5;
+inline constexpr double kPathSoundShare = 0.45;
 PathUse use_of_path(const Path& path, double achieved_gbps);
 
 }  // namespace accel::fusion
