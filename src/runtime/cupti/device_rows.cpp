@@ -6,6 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <new>
+#include <string_view>
 
 #include "runtime/cupti/devices.h"
 
@@ -44,10 +45,11 @@ bool is_kept(std::string_view name) {
 // cudaLaunchKernel_v7000 and cudaLaunchKernel_ptsz_v7000 are cudaLaunchKernel to everybody else; cuMemAlloc_v2 is not.
 std::string_view plain_name(std::string_view name) {
   const std::size_t at = name.rfind("_v");
-  if (at != std::string_view::npos && name.size() - at >= 6) name = name.substr(0, at);
+  if (at != std::string_view::npos && name.size() - at >= 6) name = {name.data(), at};
   for (const std::string_view ending : {"_ptsz", "_ptds"}) {
-    if (name.size() > ending.size() && name.substr(name.size() - ending.size()) == ending)
-      name = name.substr(0, name.size() - ending.size());
+    if (name.size() > ending.size() &&
+        std::string_view(name.data() + name.size() - ending.size(), ending.size()) == ending)
+      name.remove_suffix(ending.size());
   }
   return name;
 }
