@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <ctime>
 #include <mutex>
@@ -14,13 +15,13 @@ namespace {
 using namespace accel::runtime::cupti;
 
 std::mutex g_mutex;
-RequestBuffer g_request = nullptr;
-BufferComplete g_complete = nullptr;
-Timestamp g_timestamp = nullptr;
-std::uint64_t g_kinds = 0;
-std::uint32_t g_thread_ids = 0;
-bool g_other_clock = false;
-bool g_keep = false;
+std::atomic<RequestBuffer> g_request{nullptr};
+std::atomic<BufferComplete> g_complete{nullptr};
+std::atomic<Timestamp> g_timestamp{nullptr};
+std::atomic<std::uint64_t> g_kinds{0};
+std::atomic<std::uint32_t> g_thread_ids{0};
+std::atomic<bool> g_other_clock{false};
+std::atomic<bool> g_keep{false};
 std::uint8_t* g_buffer = nullptr;
 std::size_t g_bytes = 0;
 std::size_t g_used = 0;
@@ -49,7 +50,7 @@ void give_back() {
   if (g_buffer == nullptr) return;
   std::uint8_t* buffer = g_buffer;
   g_buffer = nullptr;
-  g_complete(nullptr, 0, buffer, g_bytes, g_used);
+  g_complete.load()(nullptr, 0, buffer, g_bytes, g_used);
 }
 
 template <typename Record>
@@ -60,7 +61,7 @@ void add(const Record& record) {
   if (g_buffer == nullptr) {
     std::size_t most = 0;
     g_used = 0;
-    g_request(&g_buffer, &g_bytes, &most);
+    g_request.load()(&g_buffer, &g_bytes, &most);
   }
   if (g_buffer == nullptr) {
     ++g_dropped;
@@ -81,9 +82,9 @@ std::int64_t now_ns() {
 std::uint64_t millisecond() {
   static const std::uint64_t ticks = [] {
     const std::int64_t began = now_ns();
-    const std::uint64_t before = g_timestamp();
+    const std::uint64_t before = g_timestamp.load()();
     ::usleep(5000);
-    const std::uint64_t after = g_timestamp();
+    const std::uint64_t after = g_timestamp.load()();
     return static_cast<std::uint64_t>(static_cast<double>(after - before) * 1e6 /
                                       static_cast<double>(now_ns() - began));
   }();
@@ -95,7 +96,7 @@ void kernel(const char* name, std::uint32_t correlation, std::int32_t grid, bool
   if (g_timestamp == nullptr) return;
   KernelRecord record{};
   record.kind = kKindConcurrentKernel;
-  record.end = timed ? g_timestamp() : 0;
+  record.end = timed ? g_timestamp.load()() : 0;
   record.start = timed ? record.end - millisecond() : 0;
   record.correlation = correlation;
   record.stream = 7;
@@ -135,7 +136,7 @@ void fake_cupti_copy(std::uint64_t bytes, std::uint32_t correlation) {
   record.source = 1;
   record.destination = 3;
   record.bytes = bytes;
-  record.end = g_timestamp();
+  record.end = g_timestamp.load()();
   record.start = record.end - millisecond();
   record.correlation = correlation;
   record.stream = 7;
@@ -149,14 +150,14 @@ void fake_cupti_error_check() {
   CallRecord call{};
   call.kind = kKindRuntime;
   call.function = kGetLastError;
-  call.start = call.end = g_timestamp();
+  call.start = call.end = g_timestamp.load()();
   add(call);
 }
 
 void fake_cupti_other_clock(int value) { g_other_clock = value != 0; }
 void fake_cupti_keep_buffers(int value) { g_keep = value != 0; }
 void fake_cupti_foreign_buffer() {
-  if (g_complete != nullptr) g_complete(nullptr, 0, g_foreign, sizeof g_foreign, sizeof g_foreign);
+  if (g_complete != nullptr) g_complete.load()(nullptr, 0, g_foreign, sizeof g_foreign, sizeof g_foreign);
 }
 std::uint32_t fake_cupti_enabled_kinds() { return static_cast<std::uint32_t>(g_kinds); }
 std::uint32_t fake_cupti_thread_id_type() { return g_thread_ids; }
@@ -170,7 +171,7 @@ Result cuptiGetResultString(Result /*result*/, const char** text) {
   return 0;
 }
 Result cuptiGetTimestamp(std::uint64_t* ticks) {
-  *ticks = g_timestamp == nullptr ? 0 : g_timestamp() / (g_other_clock ? 2 : 1);
+  *ticks = g_timestamp == nullptr ? 0 : g_timestamp.load()() / (g_other_clock ? 2 : 1);
   return 0;
 }
 Result cuptiGetCallbackName(std::uint32_t domain, std::uint32_t function, const char** name) {
