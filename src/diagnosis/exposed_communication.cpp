@@ -148,7 +148,8 @@ std::vector<Finding> run(const JobInput& input, std::span<const Finding> earlier
              operation.bus_bytes / operation.seconds / 1e9, "GB/s");
   const auto group = std::max_element(operation.groups.begin(), operation.groups.end(),
                                       [](const auto& one, const auto& other) { return one.second < other.second; });
-  if (group != operation.groups.end()) evidence("path of most of it: " + path_text(input.job, group->first), kNoValue, "");
+  if (group != operation.groups.end())
+    evidence("path of most of it: " + path_text(input.job, group->first), kNoValue, "");
   evidence("waiting for other ranks per step, mean of the ranks, not counted here",
            input.job.stragglers.exposed_waiting_ns / 1e6, "ms");
   evidence(fmt::format("{} per step", operation.name), operation.per_step, "count");
