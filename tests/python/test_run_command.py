@@ -69,6 +69,9 @@ def test_a_late_rank_is_named_first_and_every_rank_of_torchrun_is_recorded_with_
     job = run(torch_python, tmp_path / "captures", str(JOBS / "ddp.py"), "late=20", f"losses={tmp_path / 'inside'}", launcher=torchrun)
     assert job.done.returncode == 0, job.done.stderr
     assert [rank["rank"] for rank in job.report["job"]["ranks"]] == [0, 1] and job.report["job"]["world_size"] == 2
+    for rank in (0, 1):  # whether step times are steady is not asked of each rank: all keep the same steps
+        (report,) = (tmp_path / "captures/report").glob(f"rank{rank}-*/report.json")
+        assert [step["index"] for step in json.loads(report.read_text())["steps"]] == list(range(16, 24))
     first = job.findings[0]
     assert first["rule"] == "straggler_rank" and "rank 1" in first["title"], [f["title"] for f in job.findings]
     lateness = next(e["value"] for e in first["evidence"] if e["text"].startswith("lateness"))

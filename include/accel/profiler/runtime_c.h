@@ -231,7 +231,8 @@ typedef struct accel_schedule {
   uint32_t steady_wait; /* wait up to so many steps more until step times spread less than 3 %; 0: do not wait, keep
                            exactly `active` steps */
   uint32_t start_step;  /* index of the first kept step, on which the ranks agreed; warm-up steps come before it. 0: as
-                           soon as the steps are steady. A step that is over: at once, and a note says so */
+                           soon as the steps are steady. A step that is over: at once, and a note says so. A repeated
+                           window keeps `active` steps after `wait` and `warmup` more */
 } accel_schedule;
 
 #define ACCEL_SCHEDULE_INIT {sizeof(accel_schedule), 0, 1, 5, 1, 2, 20, 0}

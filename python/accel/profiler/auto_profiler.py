@@ -94,11 +94,15 @@ class AutoProfiler:
 
     @classmethod
     def capture(cls, schedule: Schedule | int = 5) -> bool:
-        """Arms a window of so many steps, or by a Schedule. False: one is armed or open, or the profiler is off."""
+        """Arms a window of so many steps, or by a Schedule. False: one is armed or open, or the profiler is off.
+
+        In a job of several ranks step times do not become steady on all at once: there steady_wait is waited out, and ranks that
+        ask at the same step keep the same steps.
+        """
         plan = Schedule(active=schedule) if isinstance(schedule, int) else schedule
         if cls._session is None:
             return False
-        return cls._session.recorder.capture(plan.wait, plan.warmup, plan.active, plan.repeat, plan.level, plan.steady_wait) == 0
+        return cls._session.capture(plan) == 0
 
     @classmethod
     def stop(cls) -> None:

@@ -17,8 +17,8 @@ EXAMPLES = """examples:
   accel-profiler run -- torchrun --nproc-per-node 4 train.py
   accel-profiler run --trigger 'p50(step_time_ms, 20) > 1.15 * baseline_step_ms' -- python train.py
 
-Without a rule one window is taken: after 5 steps, when step times are steady (at most 10 steps more). The exit status is that
-of the command."""
+Without a rule one window is taken: after 5 steps, when step times are steady (at most 10 steps more; in a job of several ranks
+always 10 more, so that all keep the same steps). The exit status is that of the command."""
 
 
 def parser() -> argparse.ArgumentParser:

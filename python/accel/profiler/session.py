@@ -48,9 +48,7 @@ class Session:
             self.note(str(error))
 
     def switch_on(self) -> int:
-        rank, world_size = self.rank, self.world_size
-        if rank is None and "RANK" not in os.environ:
-            rank, world_size = _rank_of_process_group()
+        rank, world_size = self.rank_and_world_size()
         flags = 0 if self.signal else self.recorder.NO_SIGNAL
         status = self.recorder.enable(self.output, -1 if rank is None else rank, -1 if world_size is None else world_size, flags,
                                       self.max_seconds)
@@ -66,6 +64,15 @@ class Session:
             except OSError as error:
                 self.note(f"the file of rules cannot be read: {error}")
         return status
+
+    def rank_and_world_size(self) -> tuple[int | None, int | None]:
+        """As given, of the environment, else of the process group; None: the recorder looks for it."""
+        if self.rank is not None or self.world_size is not None:
+            return self.rank, self.world_size
+        try:
+            return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        except (KeyError, ValueError):
+            return _rank_of_process_group()
 
     # ---- hooks ----
 
@@ -151,6 +158,13 @@ class Session:
         if self.job_store is not None:
             self.job_store.listen()
             self.recorder.listen_for_agreements(True)
+
+    def capture(self, plan) -> int:
+        """Arms a window by a Schedule; the recorder's status."""
+        steady_wait, start = plan.steady_wait, 0
+        if (self.rank_and_world_size()[1] or 1) > 1 and self.steps is not None:
+            start = max(1, self.steps.index + plan.wait + steady_wait + plan.warmup)
+        return self.recorder.capture(plan.wait, plan.warmup, plan.active, plan.repeat, plan.level, steady_wait, start)
 
     def capture_from(self, step: int, steps: int, level: int) -> bool:
         """A window whose first kept step is `step`."""

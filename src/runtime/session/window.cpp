@@ -189,6 +189,7 @@ void Session::finish_window(bool recorded) {
   window_opened_ns_ = 0;
   take(Event::drained);
   if (repeats_left_ > 0) --repeats_left_;
+  if (schedule_.start_step > 0) schedule_.start_step += schedule_.wait + schedule_.warmup + schedule_.active;
   if (repeats_left_ > 0 && recorded && word().state != State::off && take(Event::request).taken) wake();
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <set>
 #include <thread>
 
 #include "unit/runtime/sdk.h"
@@ -87,6 +88,26 @@ TEST_F(Sdk, several_windows_in_turn_are_files_of_their_own) {
   for (int i = 0; i < 5000 && (captures().size() < 3 || Runtime::state() != ACCEL_STATE_IDLE); ++i) train(1);
   ASSERT_EQ(captures().size(), 3U);
   for (const std::string& path : captures()) EXPECT_EQ(read_capture(path).steps.size(), 2U) << path;
+}
+
+TEST_F(Sdk, windows_in_turn_from_an_agreed_step_begin_at_steps_that_every_rank_can_tell) {
+  enable();
+  Schedule two = schedule(1, 2);
+  two.repeat = 2;
+  two.wait = 300;
+  two.start_step = 300;
+  ASSERT_EQ(Runtime::capture(two), ACCEL_OK);
+  for (std::size_t window = 1; window <= 2; ++window) {
+    for (int i = 0; i < 10000 && captures().size() < window; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_EQ(captures().size(), window);
+    step_until(ACCEL_STATE_ACTIVE);
+    train(3);
+  }
+  ASSERT_EQ(Runtime::wait(10000), ACCEL_OK);
+  std::set<std::vector<std::int64_t>> kept;
+  for (const std::string& path : captures()) kept.insert(read_capture(path).steps);
+  EXPECT_EQ(kept, (std::set<std::vector<std::int64_t>>{{300, 301}, {603, 604}}));
 }
 
 TEST_F(Sdk, a_window_ends_by_seconds_and_a_hang_shows_the_open_scopes) {
