@@ -152,21 +152,23 @@ def gains_table(folder: Path, reports: dict[Path, dict]) -> list[str]:
 
 
 def replay_table(reports: dict[Path, dict]) -> list[str]:
-    print("\n| capture | replay error | of unknown cause |")
-    print("|---|---:|---:|")
-    worst_error, worst_share, count = 0.0, 0.0, 0
+    print("\n| capture | replay error | of unknown cause | steady pace less the step |")
+    print("|---|---:|---:|---:|")
+    worst_error, worst_share, count, unsteady = 0.0, 0.0, 0, 0
     for trace, report in reports.items():
         replay = report["replay"]
         if replay["error"] is None or report["step_time"]["count"] < 2 or not report["breakdown"]:
             continue
         count += 1
+        steady = replay.get("steady_difference") or 0.0
+        unsteady += abs(steady) > 0.03
         worst_error = max(worst_error, replay["error"])
         worst_share = max(worst_share, replay["unexplained_share"])
         print(f"| {trace.parent.name}/{short(trace.name)} | {100 * replay['error']:.2f} % | "
-              f"{100 * replay['unexplained_share']:.2f} % |")
+              f"{100 * replay['unexplained_share']:.2f} % | {100 * steady:+.2f} % |")
     return [
         f"replay: {count} captures, worst error {100 * worst_error:.1f} % (required 3), worst share of unknown cause "
-        f"{100 * worst_share:.1f} % (required 5)"
+        f"{100 * worst_share:.1f} % (required 5); steady pace beyond 3 % of the step: {unsteady}"
     ]
 
 

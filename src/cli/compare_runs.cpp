@@ -65,7 +65,8 @@ int compare_runs(const CompareOptions& options) {
   auto after = load_run(options.after, load, page);
   if (!after) return failed(after.error());
   after->views.call_tree_before = before->views.call_tree;
-  const report::Document document = report::compare_documents(before->document, std::move(after->document));
+  const report::Document document = report::compare_documents(
+      before->document, std::move(after->document), before->views.call_tree.get(), after->views.call_tree.get());
   if (options.anonymize.wanted) {
     if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) return failed(saved.error());
   }

@@ -56,8 +56,10 @@ Result<LoadedRun> load_trace(const std::string& path, const LoadOptions& options
   if (interrupted()) return Error{ErrorCode::cancelled, "interrupted", ""};
   Diagnosis diagnosis = diagnose(*store, *results, analysis);
   if (options.pseudonyms != nullptr) report::anonymize_shapes(*store, diagnosis, *options.pseudonyms);
-  return LoadedRun{report::build_document(*store, *results, diagnosis, {}),
-                   views ? report::make_views(*store, *results) : report::Views{}};
+  LoadedRun run{report::build_document(*store, *results, diagnosis, {}), {}};
+  if (views) run.views = report::make_views(*store, *results);
+  run.views.call_tree = results->call_tree;
+  return run;
 }
 
 // A report or baseline that was written before.

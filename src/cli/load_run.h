@@ -21,7 +21,7 @@ struct LoadOptions {
 
 struct LoadedRun {
   report::Document document;
-  report::Views views;  // of a trace; empty for a report or baseline
+  report::Views views;  // of a trace, its call tree at least; empty for a report or baseline
 };
 
 // With `views`, what a page shows beyond the document.

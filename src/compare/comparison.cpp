@@ -240,6 +240,13 @@ Comparison compare_runs(const RunFigures& before, const RunFigures& after) {
     result.modules = split_known(before.modules, after.modules, whole_ns, name_of);
     result.annotations = split_known(before.annotations, after.annotations, whole_ns, name_of);
   }
+  if (before.host_step_ns && after.host_step_ns) {
+    result.host_delta_ns = *after.host_step_ns - *before.host_step_ns;
+    const auto name_of = [](const ScopeWork& row) { return row.name; };
+    result.host_modules = split_known(before.host_modules, after.host_modules, result.host_delta_ns, name_of);
+    result.host_annotations =
+        split_known(before.host_annotations, after.host_annotations, result.host_delta_ns, name_of);
+  }
   if (before.undisturbed && after.undisturbed) result.undisturbed = undisturbed_change(before, after);
   result.implementations = implementations(before, after);
   result.environment = environment(before, after);

@@ -49,8 +49,9 @@ struct Implementation {
   std::int64_t after_ns = 0;
 };
 
-// The difference of the time in which the device worked, over rows; `rest` is what the rows do not explain: streams
-// that overlap, the edges of the window, work of no step. Rows and rest add up to it exactly.
+// A difference over rows: of the time in which the device worked, where `rest` is streams that overlap, the edges of
+// the window, work of no step; or of the host's step, where it is host time in no row, less that of other threads. Rows
+// and rest add up to it exactly.
 struct Split {
   std::vector<Change> rows;  // largest difference first
   std::int64_t rest_ns = 0;
@@ -71,6 +72,9 @@ struct Comparison {
   Split ops;
   Split modules;  // both without rows where a run does not record them
   Split annotations;
+  std::int64_t host_delta_ns = 0;  // measured: the host's step
+  Split host_modules;
+  Split host_annotations;
   std::vector<Implementation> implementations;  // largest difference first
   std::vector<Difference> environment;
   std::vector<std::string> not_comparable;  // sentences

@@ -31,9 +31,9 @@ struct Work {
   double ns = 0;
 };
 
-// Device work of one module or range and of no closer one, per step.
+// Device work, or host time, of one module or range and of no closer one, per step.
 struct ScopeWork {
-  std::string name;  // the same in both runs: see aligned_modules()
+  std::string name;  // the same in both runs: see module_paths()
   double count = 0;
   double ns = 0;
 };
@@ -47,6 +47,9 @@ struct RunFigures {
   std::vector<Work> work;
   std::vector<ScopeWork> modules;  // empty: not recorded
   std::vector<ScopeWork> annotations;
+  std::optional<std::int64_t> host_step_ns;  // as recorded
+  std::vector<ScopeWork> host_modules;
+  std::vector<ScopeWork> host_annotations;
   std::map<std::string, std::string> environment;  // versions, options, devices
   std::string step_source;
   bool recording_cost_known = true;

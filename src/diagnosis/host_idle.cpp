@@ -51,6 +51,16 @@ double claim_host_idle(Claim& claim, const StepView& view, std::span<const Findi
   return put;
 }
 
+double claim_idle_of_any_cause(Claim& claim, const StepView& view, std::span<const Finding> earlier, double ns) {
+  double put = claim_host_idle(claim, view, earlier, ns);
+  for (const IdleCause cause : {IdleCause::synchronization, IdleCause::memory_allocation}) {
+    const double part = std::min(ns - put, idle_left_ns(view, earlier, cause));
+    claim.idle(cause) += part;
+    put += part;
+  }
+  return put;
+}
+
 Claim excess_of_steps(const TraceStore&, const AnalysisResults& results, const StepView& view,
                       std::span<const std::uint32_t> steps) {
   Claim excess;

@@ -27,6 +27,10 @@ HostIdle measure_host_idle(const TraceStore& store, const AnalysisResults& resul
 // put.
 double claim_host_idle(Claim& claim, const StepView& view, std::span<const Finding> earlier, double ns);
 
+// The same for a stretch of the host that also waits, allocates and launches (compiling, searching for an algorithm):
+// what is more than that goes on synchronization and memory_allocation.
+double claim_idle_of_any_cause(Claim& claim, const StepView& view, std::span<const Finding> earlier, double ns);
+
 // What the windows of `steps` (ascending indices into StepSegmentation::steps) have more than the mean of the others,
 // by part, as a mean over all windows: what would be won if they were like the others. No negative parts.
 Claim excess_of_steps(const TraceStore& store, const AnalysisResults& results, const StepView& view,

@@ -10,7 +10,6 @@
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/host_idle.h"
-#include "diagnosis/ledger.h"
 #include "diagnosis/rule.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
@@ -53,14 +52,8 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   const HostPart& part = input.results.host_activity->compilation;
   if (part.count == 0) return {};
   Claim claim;
-  const double wanted = input.facts.host_idle.inside_ns(part.time);
   // Compiling waits, allocates and launches too (autotuning): it takes from whatever cause its idle time was put on.
-  double cost_ns = claim_host_idle(claim, view, earlier, wanted);
-  for (const IdleCause cause : {IdleCause::synchronization, IdleCause::memory_allocation}) {
-    const double put = std::min(wanted - cost_ns, idle_left_ns(view, earlier, cause));
-    claim.idle(cause) += put;
-    cost_ns += put;
-  }
+  const double cost_ns = claim_idle_of_any_cause(claim, view, earlier, input.facts.host_idle.inside_ns(part.time));
   if (view.share(cost_ns) < kFindingShare) return {};
 
   Finding finding = new_finding(view, "recompilation", cost_ns);

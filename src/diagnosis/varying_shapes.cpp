@@ -11,7 +11,6 @@
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/host_idle.h"
-#include "diagnosis/ledger.h"
 #include "diagnosis/rule.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
@@ -79,13 +78,7 @@ Searches find_searches(const DiagnosisInput& input) {
 Claim claim_searches(const DiagnosisInput& input, std::span<const Finding> earlier, const Searches& searches) {
   const StepView& view = input.facts.view;
   Claim claim;
-  const double idle_ns = input.facts.host_idle.inside_ns(searches.host);
-  double put = claim_host_idle(claim, view, earlier, idle_ns);
-  for (const IdleCause cause : {IdleCause::synchronization, IdleCause::memory_allocation}) {
-    const double part = std::min(idle_ns - put, idle_left_ns(view, earlier, cause));
-    claim.idle(cause) += part;
-    put += part;
-  }
+  claim_idle_of_any_cause(claim, view, earlier, input.facts.host_idle.inside_ns(searches.host));
   const IntervalSet inside = searches.host.intersected(IntervalSet::from_unsorted(view.windows));
   for (const DeviceTimeline::Device& device : input.results.device_timeline->devices) {
     if (device.device != view.device || view.windows.empty()) continue;

@@ -153,6 +153,7 @@ void name_empty_lists(Document& document) {
   name(document.counters.empty(), "counters", "the recording holds no counters");
   name(document.communication.steps.empty(), "communication.steps", "one rank alone cannot tell waiting from transfer");
   name(document.critical_path.empty(), "critical_path", "there is no complete step to replay");
+  name(document.critical_path.empty() && document.slack.empty(), "slack", "there is no complete step to replay");
   name(document.what_if.empty(), "what_if", "nobody asked; analyze --what-if does");
   name(document.clock.empty(), "clock", "one rank needs no common clock");
 }

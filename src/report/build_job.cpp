@@ -140,25 +140,13 @@ class Builder {
   }
 
   void breakdown() {
-    accel::TimeParts measured, undisturbed;
-    std::int64_t devices = 0;
+    DeviceMeans means;
     for (const fusion::RankDigest& digest : job_.set.ranks) {
-      for (const fusion::DeviceParts& parts : digest.breakdown) {
-        if (parts.count == 0) continue;
-        document_.breakdown.push_back(
-            {digest.rank, parts.device, to_string(parts.device_window ? PacedBy::device : PacedBy::host),
-             parts_entry(parts.measured, parts.count), parts_entry(parts.undisturbed, parts.count)});
-        add_mean(measured, parts.measured, parts.count);
-        add_mean(undisturbed, parts.undisturbed, parts.count);
-        ++devices;
-      }
+      for (const fusion::DeviceParts& parts : digest.breakdown)
+        means.add(document_, digest.rank, parts.device, parts.device_window ? PacedBy::device : PacedBy::host,
+                  parts.measured, parts.undisturbed, parts.count);
     }
-    if (devices == 0) return;
-    document_.time_breakdown = parts_entry(measured, devices * 1000);
-    document_.time_breakdown_undisturbed = parts_entry(undisturbed, devices * 1000);
-    const TimeParts& whole = *document_.time_breakdown_undisturbed;
-    if (whole.window_ms > 0)
-      document_.utilisation.device_busy = number((whole.window_ms - whole.idle_ms) / whole.window_ms);
+    means.finish(document_);
   }
 
   std::string group_name(const fusion::MatchedGroup& group) const {
@@ -340,8 +328,8 @@ class Builder {
     const auto name = [&](bool empty, const char* path, const char* reason) {
       if (empty) document_.not_measured.push_back({path, reason});
     };
-    for (const char* list : {"operators", "kernels", "op_kernels", "memory.devices", "critical_path", "what_if",
-                             "step_time.outliers", "step_time.change_points", "health"})
+    for (const char* list : {"operators", "kernels", "op_kernels", "memory.devices", "critical_path", "slack",
+                             "what_if", "step_time.outliers", "step_time.change_points", "health"})
       name(true, list, single);
     name(document_.communication.collectives.empty(), "communication.collectives",
          "no collective of two ranks could be matched");

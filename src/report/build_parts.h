@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "analysis/step_segmentation.h"
 #include "analysis/time_breakdown.h"
 #include "report/build_document.h"
 #include "report/plain_text.h"
@@ -73,8 +75,21 @@ Text joined_types(const Build& build, std::span<const StringId> lists);
 void fill_spread(StepTime& step_time, std::vector<std::int64_t> durations);
 // Sums over `divisor` windows to the mean window, in ns, with parts that add up.
 TimeParts parts_entry(const accel::TimeParts& sums, std::int64_t divisor);
-// Adds the mean window of one device, in picoseconds, so that devices with different numbers of windows weigh the same.
-void add_mean(accel::TimeParts& sum, const accel::TimeParts& parts, std::int64_t count);
+// The breakdown of each device, and the mean over all of them: devices with different numbers of windows weigh the
+// same.
+class DeviceMeans {
+ public:
+  // Parts are sums over `count` windows of `window`; a device without any has no row.
+  void add(Document& document, const std::optional<int>& rank, std::int64_t device, PacedBy window,
+           const accel::TimeParts& measured, const accel::TimeParts& undisturbed, std::int64_t count);
+  // Fills the means, and how busy the devices are.
+  void finish(Document& document) const;
+
+ private:
+  accel::TimeParts measured_;  // in picoseconds
+  accel::TimeParts undisturbed_;
+  std::int64_t devices_ = 0;
+};
 void add_findings(Document& document, const Diagnosis& diagnosis);
 void add_note(Document& document, const accel::Note& note);
 

@@ -44,6 +44,18 @@ void build_history(Build& build) {
   if (history.drift) step_time.drift_us_per_step = number(history.drift->ns_per_step / 1e3);
 }
 
+// The mean window of one device, in picoseconds.
+void add_mean(accel::TimeParts& sum, const accel::TimeParts& parts, std::int64_t count) {
+  const auto add = [count](std::int64_t& total, std::int64_t ns) { total += rounded_quotient(ns * 1000, count); };
+  add(sum.window_ns, parts.window_ns);
+  add(sum.compute_ns, parts.compute_ns);
+  add(sum.memory_exposed_ns, parts.memory_exposed_ns);
+  add(sum.communication_exposed_ns, parts.communication_exposed_ns);
+  add(sum.communication_overlapped_ns, parts.communication_overlapped_ns);
+  add(sum.idle_ns, parts.idle_ns);
+  for (std::size_t i = 0; i < kIdleCauseCount; ++i) add(sum.idle_causes[i], parts.idle_causes[i]);
+}
+
 }  // namespace
 
 void fill_spread(StepTime& step_time, std::vector<std::int64_t> durations) {
@@ -82,15 +94,23 @@ TimeParts parts_entry(const accel::TimeParts& sums, std::int64_t divisor) {
   return entry;
 }
 
-void add_mean(accel::TimeParts& sum, const accel::TimeParts& parts, std::int64_t count) {
-  const auto add = [count](std::int64_t& total, std::int64_t ns) { total += rounded_quotient(ns * 1000, count); };
-  add(sum.window_ns, parts.window_ns);
-  add(sum.compute_ns, parts.compute_ns);
-  add(sum.memory_exposed_ns, parts.memory_exposed_ns);
-  add(sum.communication_exposed_ns, parts.communication_exposed_ns);
-  add(sum.communication_overlapped_ns, parts.communication_overlapped_ns);
-  add(sum.idle_ns, parts.idle_ns);
-  for (std::size_t i = 0; i < kIdleCauseCount; ++i) add(sum.idle_causes[i], parts.idle_causes[i]);
+void DeviceMeans::add(Document& document, const std::optional<int>& rank, std::int64_t device, PacedBy window,
+                      const accel::TimeParts& measured, const accel::TimeParts& undisturbed, std::int64_t count) {
+  if (count == 0) return;
+  document.breakdown.push_back(
+      {rank, device, to_string(window), parts_entry(measured, count), parts_entry(undisturbed, count)});
+  add_mean(measured_, measured, count);
+  add_mean(undisturbed_, undisturbed, count);
+  ++devices_;
+}
+
+void DeviceMeans::finish(Document& document) const {
+  if (devices_ == 0) return;
+  document.time_breakdown = parts_entry(measured_, devices_ * 1000);
+  document.time_breakdown_undisturbed = parts_entry(undisturbed_, devices_ * 1000);
+  const TimeParts& whole = *document.time_breakdown_undisturbed;
+  if (whole.window_ms > 0)
+    document.utilisation.device_busy = number((whole.window_ms - whole.idle_ms) / whole.window_ms);
 }
 
 void build_steps(Build& build) {
@@ -183,30 +203,16 @@ void build_throughput(Build& build) {
 }
 
 void build_breakdown(Build& build) {
-  Document& document = build.document;
   build.reasons["time_breakdown"] = "no device activity in a complete step";
   build.reasons["time_breakdown_undisturbed"] = build.reasons["time_breakdown"];
   build.reasons["breakdown[].rank"] = "the input does not state it; --rank sets it";
   build.reasons["utilisation.device_busy"] = build.reasons["time_breakdown"];
   if (!build.results.time_breakdown) return;
-  accel::TimeParts measured;
-  accel::TimeParts undisturbed;
-  std::int64_t devices = 0;
-  for (const DeviceBreakdown& device : build.results.time_breakdown->devices) {
-    if (device.count == 0) continue;
-    document.breakdown.push_back({build.store.process.rank, device.device, to_string(device.window),
-                                  parts_entry(device.measured, device.count),
-                                  parts_entry(device.undisturbed, device.count)});
-    add_mean(measured, device.measured, device.count);
-    add_mean(undisturbed, device.undisturbed, device.count);
-    ++devices;
-  }
-  if (devices == 0) return;
-  document.time_breakdown = parts_entry(measured, devices * 1000);
-  document.time_breakdown_undisturbed = parts_entry(undisturbed, devices * 1000);
-  const TimeParts& whole = *document.time_breakdown_undisturbed;
-  if (whole.window_ms > 0)
-    document.utilisation.device_busy = number((whole.window_ms - whole.idle_ms) / whole.window_ms);
+  DeviceMeans means;
+  for (const DeviceBreakdown& device : build.results.time_breakdown->devices)
+    means.add(build.document, build.store.process.rank, device.device, device.window, device.measured,
+              device.undisturbed, device.count);
+  means.finish(build.document);
 }
 
 void build_distortion(Build& build) {

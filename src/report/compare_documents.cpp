@@ -7,10 +7,12 @@
 #include <set>
 
 #include "compare/comparison.h"
+#include "compare/tree_alignment.h"
 #include "report/document_json.h"
 #include "report/module_paths.h"
 #include "report/not_measured.h"
 #include "report/number_at.h"
+#include "report/plain_text.h"
 
 namespace accel::report {
 namespace {
@@ -68,14 +70,18 @@ std::vector<std::int64_t> step_list(const Document& document) {
   return steps;
 }
 
-std::vector<compare::ScopeWork> module_work(const std::vector<Scope>& modules) {
-  const std::vector<std::string> paths = module_paths(modules);
-  std::vector<compare::ScopeWork> work;
-  for (std::size_t i = 0; i < modules.size(); ++i) {
-    const Scope& module = modules[i];
-    work.push_back({paths[i], module.count, (module.device_self_ms + module.backward_self_ms.value_or(0)) * 1e6});
+void add_scopes(const Document& document, compare::RunFigures& run) {
+  const std::vector<std::string> paths = module_paths(document.modules);
+  for (std::size_t i = 0; i < document.modules.size(); ++i) {
+    const Scope& module = document.modules[i];
+    run.modules.push_back(
+        {paths[i], module.count, (module.device_self_ms + module.backward_self_ms.value_or(0)) * 1e6});
+    run.host_modules.push_back({paths[i], module.count, module.host_self_ms * 1e6});
   }
-  return work;
+  for (const Scope& scope : document.annotations) {
+    run.annotations.push_back({scope.name, scope.count, scope.device_self_ms * 1e6});
+    run.host_annotations.push_back({scope.name, scope.count, scope.host_self_ms * 1e6});
+  }
 }
 
 compare::RunFigures figures_of(const Document& document) {
@@ -89,9 +95,8 @@ compare::RunFigures figures_of(const Document& document) {
   if (step.undisturbed_high_ms) run.undisturbed_high_ns = *step.undisturbed_high_ms * 1e6;
   for (const OpKernel& row : document.op_kernels)
     run.work.push_back({row.op, row.dims, row.types, row.work, row.count, row.device_ms * 1e6});
-  run.modules = module_work(document.modules);
-  for (const Scope& scope : document.annotations)
-    run.annotations.push_back({scope.name, scope.count, scope.device_self_ms * 1e6});
+  add_scopes(document, run);
+  if (step.host_ms) run.host_step_ns = ns(*step.host_ms);
   run.environment = document.job.versions;
   run.environment.insert(document.job.environment.begin(), document.job.environment.end());
   // Names of the recording, not of what is around the job.
@@ -147,6 +152,45 @@ ComparedWork work_of(const compare::Split& split) {
   work.others_ms = ms(others);
   work.rest_ms = ms(split.rest_ns);
   return work;
+}
+
+ComparedTree tree_of(const compare::TreeSplit& split) {
+  ComparedTree tree;
+  tree.host_delta_ms = ms(split.host_delta_ns);
+  tree.device_delta_ms = ms(split.device_delta_ns);
+  std::int64_t host_others = 0;
+  std::int64_t device_others = 0;
+  for (const compare::TreeChange& row : split.rows) {
+    if (tree.rows.size() == kRows) {
+      host_others += row.host_delta_ns();
+      device_others += row.device_delta_ns();
+      continue;
+    }
+    ComparedNode node;
+    for (const std::string& name : row.path) node.path.push_back(valid_utf8(name));
+    node.kind = to_string(row.kind);
+    node.status = to_string(row.status);
+    if (!row.before_name.empty()) node.before_name = valid_utf8(row.before_name);
+    node.before_host_ms = ms(row.before_host_ns);
+    node.after_host_ms = ms(row.after_host_ns);
+    node.host_delta_ms = ms(row.host_delta_ns());
+    node.before_device_ms = ms(row.before_device_ns);
+    node.after_device_ms = ms(row.after_device_ns);
+    node.device_delta_ms = ms(row.device_delta_ns());
+    node.before_count = rounded(row.before_count).value_or(0);
+    node.after_count = rounded(row.after_count).value_or(0);
+    tree.rows.push_back(std::move(node));
+  }
+  tree.host_others_ms = ms(host_others);
+  tree.device_others_ms = ms(device_others);
+  tree.host_rest_ms = ms(split.host_rest_ns);
+  tree.device_rest_ms = ms(split.device_rest_ns);
+  tree.nodes_same = split.same;
+  tree.nodes_renamed = split.renamed;
+  tree.nodes_appeared = split.appeared;
+  tree.nodes_vanished = split.vanished;
+  tree.without_frames = split.without_frames;
+  return tree;
 }
 
 std::vector<ComparedNumber> numbers_of(const Document& before, const Document& after) {
@@ -206,7 +250,8 @@ ComparedRun run_of(const Document& document) {
 
 }  // namespace
 
-Document compare_documents(const Document& before, Document after) {
+Document compare_documents(const Document& before, Document after, const CallTree* before_tree,
+                           const CallTree* after_tree) {
   const compare::Comparison result = compare::compare_runs(figures_of(before), figures_of(after));
   Compare entry;
   entry.before = run_of(before);
@@ -218,6 +263,12 @@ Document compare_documents(const Document& before, Document after) {
   entry.ops = work_of(result.ops);
   entry.modules = work_of(result.modules);
   entry.annotations = work_of(result.annotations);
+  entry.host_delta_ms = ms(result.host_delta_ns);
+  entry.host_modules = work_of(result.host_modules);
+  entry.host_annotations = work_of(result.host_annotations);
+  const bool trees =
+      before_tree != nullptr && after_tree != nullptr && !before_tree->nodes.empty() && !after_tree->nodes.empty();
+  if (trees) entry.tree = tree_of(compare::compare_trees(*before_tree, *after_tree, kRows));
   for (const compare::Implementation& changed : result.implementations) {
     if (entry.implementations.size() == kRows) break;
     entry.implementations.push_back({changed.op, changed.dims, changed.before_types, changed.after_types,
@@ -236,6 +287,8 @@ Document compare_documents(const Document& before, Document after) {
   const std::map<std::string, std::string> reasons = {
       {"compare.measured", "a run has no complete step with device work"},
       {"compare.undisturbed", "a run does not show what its recording cost"},
+      {"compare.tree", "a run is a report or baseline, or has no complete step: compare traces"},
+      {"compare.tree.rows[].before_name", "the same name, or not there"},
       {"compare.before.file", "the report does not name it"},
       {"compare.after.file", "the report does not name it"},
       {"compare.measured.delta_low_ms", "a run has fewer than two complete steps"},

@@ -36,6 +36,9 @@ class Page {
     work({"Ops, device time a step", "算子设备时间（每步）"}, compare_.ops);
     work({"Modules, device time a step, forward and backward", "模块设备时间（每步，前向与反向）"}, compare_.modules);
     work({"Annotations, device time a step", "标注设备时间（每步）"}, compare_.annotations);
+    host({"Modules, host time a step, as recorded", "模块主机时间（每步，实测）"}, compare_.host_modules);
+    host({"Annotations, host time a step, as recorded", "标注主机时间（每步，实测）"}, compare_.host_annotations);
+    tree();
     implementations();
     numbers();
     findings();
@@ -139,6 +142,17 @@ class Page {
   }
 
   void work(const Words& words, const ComparedWork& work) {
+    rows(words, work, {"launches", "次启动"},
+         {"overlap of streams, edges of the window, work of no step", "流间重叠、窗口边缘、不属于任何步"},
+         compare_.busy_delta_ms, {"together: the device's working time", "合计：设备工作时间"});
+  }
+  void host(const Words& words, const ComparedWork& work) {
+    rows(words, work, {"calls", "次调用"}, {"outside of all, less other threads", "其外的部分，减去其他线程"},
+         compare_.host_delta_ms, {"together: the host's step", "合计：主机步时"});
+  }
+
+  void rows(const Words& words, const ComparedWork& work, const Words& counted, const Words& rest, double whole_ms,
+            const Words& whole) {
     if (work.rows.empty()) return;
     heading(words);
     double others = work.others_ms;
@@ -152,17 +166,49 @@ class Page {
       std::string text = fmt::format("{}  {}: {} -> {}", delta_text(row.delta_ms), name(row.name),
                                      duration_text(row.before_ms), duration_text(row.after_ms));
       if (row.before_count && row.after_count)
-        text += fmt::format(", {:.6g} -> {:.6g} {}", *row.before_count, *row.after_count, say({"launches", "次启动"}));
+        text += fmt::format(", {:.6g} -> {:.6g} {}", *row.before_count, *row.after_count, say(counted));
       if (row.status == "appeared") text += say({", new", "，新出现"});
       if (row.status == "vanished") text += say({", gone", "，已消失"});
       item(text);
     }
     item(fmt::format("{}  {}", delta_text(others), say({"all others", "其余全部"})));
+    item(fmt::format("{}  {}", delta_text(work.rest_ms), say(rest)));
+    item(fmt::format("{}  {}", delta_text(whole_ms), say(whole)));
+  }
+
+  void tree() {
+    if (!compare_.tree || compare_.tree->rows.empty()) return;
+    const ComparedTree& tree = *compare_.tree;
+    heading({"Call tree: host and device time that changed", "调用树：主机与设备时间的变化"});
+    double host = tree.host_others_ms + tree.host_rest_ms;
+    double device = tree.device_others_ms + tree.device_rest_ms;
+    for (std::size_t i = 0; i < tree.rows.size(); ++i) {
+      const ComparedNode& row = tree.rows[i];
+      if (i >= rows_) {
+        host += row.host_delta_ms;
+        device += row.device_delta_ms;
+        continue;
+      }
+      std::string text =
+          fmt::format("{} | {}  {}", delta_text(row.host_delta_ms), delta_text(row.device_delta_ms), place(row.path));
+      if (row.before_name) text += " (" + say({"was ", "原为 "}) + name(*row.before_name) + ")";
+      if (row.status == "appeared") text += say({", new", "，新出现"});
+      if (row.status == "vanished") text += say({", gone", "，已消失"});
+      item(text);
+    }
+    item(fmt::format("{} | {}  {}", delta_text(host), delta_text(device), say({"all others", "其余全部"})));
     item(fmt::format(
-        "{}  {}", delta_text(work.rest_ms),
-        say({"overlap of streams, edges of the window, work of no step", "流间重叠、窗口边缘、不属于任何步"})));
-    item(fmt::format("{}  {}", delta_text(compare_.busy_delta_ms),
-                     say({"together: the device's working time", "合计：设备工作时间"})));
+        "{} | {}  {}", delta_text(tree.host_delta_ms), delta_text(tree.device_delta_ms),
+        say({"together: host time of all threads, device time summed", "合计：所有线程的主机时间、设备时间之和"})));
+  }
+
+  // The last of a path, and what is around it.
+  std::string place(const std::vector<std::string>& path) const {
+    constexpr std::size_t kShown = 3;
+    std::string text;
+    for (std::size_t i = path.size() > kShown ? path.size() - kShown : 0; i < path.size(); ++i)
+      text += (text.empty() ? "" : " > ") + name(path[i]);
+    return text;
   }
 
   void implementations() {

@@ -1,5 +1,6 @@
 #include "report/words.h"
 
+#include "analysis/call_tree/call_tree.h"
 #include "analysis/memory_timeline.h"
 #include "analysis/step_segmentation.h"
 #include "analysis/what_if/critical_path.h"
@@ -95,6 +96,11 @@ const Words& change_verdicts() {
 
 const Words& memory_bases() {
   static const Words words = words_up_to(MemoryBasis::rest);
+  return words;
+}
+
+const Words& call_kinds() {
+  static const Words words = words_up_to(CallKind::rest);
   return words;
 }
 

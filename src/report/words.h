@@ -37,5 +37,6 @@ const Words& memory_bases();
 const Words& change_states();
 const Words& change_verdicts();
 const Words& path_kinds();
+const Words& call_kinds();
 
 }  // namespace accel::report
