@@ -168,8 +168,8 @@ std::tuple<int, unsigned, std::string, std::string> rule_add(const std::string& 
 
 int capture(unsigned wait, unsigned warmup, unsigned active, unsigned repeat, unsigned level, unsigned steady_wait,
             unsigned start_step) {
-  const accel_schedule schedule = {
-      sizeof(accel_schedule), wait, warmup, active, repeat, level, steady_wait, start_step};
+  const accel_schedule schedule = {sizeof(accel_schedule), wait, warmup, active, repeat, level, steady_wait, start_step,
+                                   ACCEL_DEVICE_BY_SESSION};
   return accel_capture(&schedule);
 }
 

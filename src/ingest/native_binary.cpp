@@ -67,6 +67,7 @@ class Import {
   }
 
   void finish(const NativeSummary& summary, ByteSource& source, const ImportOptions& options) {
+    builder_.notes().add(NoteCode::dropped_buffers, other_losses_, "", std::move(other_losses_text_));
     settle_process(summary, options);
     settle_times();
     add_host_work();
@@ -120,6 +121,8 @@ class Import {
   std::vector<format::TickClock::Pair> pairs_;
   std::int64_t pid_ = kNotRecorded;
   std::int64_t marking_tid_ = kNotRecorded;
+  std::uint64_t other_losses_ = 0;  // what the recorder says is missing, where no code of the engine fits
+  std::string other_losses_text_;
   std::uint64_t tick_hz_ = 0;
   std::uint64_t window_begin_ = format::kNoU64;
   std::uint64_t window_end_ = format::kNoU64;
@@ -287,7 +290,7 @@ void Import::marks(const NativeRows& rows) {
 }
 
 // What the recorder itself found wrong, under the code of the engine; its own sentence is the detail. A code of a newer
-// recorder is told by its severity.
+// recorder is told by its severity: one note has all of them, each with its own remedy.
 void Import::notes(const NativeRows& rows) {
   struct Known {
     std::string_view code;
@@ -312,7 +315,9 @@ void Import::notes(const NativeRows& rows) {
   const auto code = rows.column("code");
   const auto count = rows.column("count");
   const auto message = rows.column("message");
+  const auto remedy = rows.column("remedy");
   const auto severity = rows.column("severity");
+  constexpr std::size_t kMostLossText = 1500;
   for (std::uint32_t row = 0; row < rows.size(); ++row) {
     const std::string said(message.text(row));
     const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
@@ -320,7 +325,10 @@ void Import::notes(const NativeRows& rows) {
     if (known != std::end(kKnown)) {
       builder_.notes().add(known->note, count.u64(row), "", said);
     } else if (severity.u64(row) >= 1) {
-      builder_.notes().add(NoteCode::dropped_buffers, count.u64(row), "", said);
+      other_losses_ += count.u64(row);
+      if (other_losses_text_.size() < kMostLossText)
+        other_losses_text_ +=
+            (other_losses_text_.empty() ? "" : "; ") + said + " (" + std::string(remedy.text(row)) + ")";
     }
   }
 }

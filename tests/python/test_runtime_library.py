@@ -40,6 +40,19 @@ def test_every_function_of_the_header_is_exported_and_nothing_else():
     assert symbols == declared
 
 
+def test_every_call_says_at_the_top_of_its_comment_what_it_costs():
+    header = (PROJECT / "include/accel/profiler/runtime_c.h").read_text()
+    silent = []
+    last = ""
+    declared = r"^ACCEL_RUNTIME_API [^;]*?\b(accel_\w+)[(;]|^static inline [^;(]*?\b(accel_\w+)\("
+    for block in re.finditer(rf"^/\*.*?\*/|{declared}", header, re.DOTALL | re.MULTILINE):
+        if block[0].startswith("/*"):
+            last = block[0] if "NOLINT" not in block[0] else last
+        elif not last.startswith("/* Cost: "):
+            silent.append(block[1] or block[2])
+    assert silent == []
+
+
 def test_the_archive_needs_nothing_of_the_cpp_runtime():
     undefined = set(re.findall(r" U (\S+)", output_of("nm", "-u", STATIC)))
     foreign = {name for name in undefined if name.startswith(("_Z", "__cxa", "_Unwind", "__gxx")) and "accel" not in name}

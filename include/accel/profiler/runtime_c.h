@@ -59,7 +59,7 @@ typedef enum accel_state {
   ACCEL_STATE_DRAINING = 5
 } accel_state;
 
-/* Which version of this header the library implements; compare with ACCEL_RUNTIME_ABI_VERSION. Costs nothing. */
+/* Cost: a call. Which version of this header the library implements; compare with ACCEL_RUNTIME_ABI_VERSION. */
 ACCEL_RUNTIME_API uint32_t accel_runtime_abi_version(void);
 
 /* ---- switching on and off ---- */
@@ -74,7 +74,8 @@ enum {
   ACCEL_ALLOW_COMMANDS = 32, /* rules may start commands: notify("command:..."); also ACCEL_PROFILER_ALLOW=commands */
   ACCEL_ALLOW_WEBHOOKS = 64, /* rules may post: notify("http://..."); also ACCEL_PROFILER_ALLOW=webhooks */
   ACCEL_DEVICE_ACTIVITY = 128, /* windows of level 2 record kernels and copies of NVIDIA devices: see "devices" below */
-  ACCEL_DEVICE_CALLS = 256     /* the same with sets and with the calls that launch and wait */
+  ACCEL_DEVICE_CALLS = 256     /* the same with sets and with the calls that launch and wait, where a window's schedule
+                                  does not say otherwise */
 };
 
 typedef struct accel_options {
@@ -92,14 +93,15 @@ typedef struct accel_options {
 
 #define ACCEL_OPTIONS_INIT {sizeof(accel_options), 0, NULL, -1, -1, 0, 0, 0, 0, 0}
 
-/* Goes to IDLE: one thread asleep in poll, under 1 KB of state, nothing recorded. NULL: the defaults. About 100 us.
- * ACCEL_BUSY: another copy of the library is on in this process. */
+/* Cost: about 100 us, once. Goes to IDLE: one thread asleep in poll, under 1 KB of state, nothing recorded. NULL: the
+ * defaults. ACCEL_BUSY: another copy of the library is on in this process. */
 ACCEL_RUNTIME_API accel_status accel_enable(const accel_options* options);
-/* Goes to OFF; an open window is closed and written in the background (accel_wait waits for it). About 10 us. */
+/* Cost: about 10 us. Goes to OFF; an open window is closed and written in the background (accel_wait waits for it). */
 ACCEL_RUNTIME_API accel_status accel_disable(void);
-/* Costs nothing. */
+/* Cost: a call and a load. */
 ACCEL_RUNTIME_API accel_state accel_runtime_state(void);
-/* Waits until no window is armed, open or being written. The only call that waits; for the end of a program. */
+/* Cost: up to `timeout_ms` of waiting, as nothing else here; for the end of a program. Waits until no window is armed,
+ * open or being written. */
 ACCEL_RUNTIME_API accel_status accel_wait(uint32_t timeout_ms);
 
 /* ---- steps ---- */
@@ -115,13 +117,13 @@ typedef struct accel_step_info {
 
 #define ACCEL_STEP_INFO_INIT {sizeof(accel_step_info), 0, __builtin_nan(""), __builtin_nan(""), -1, -1}
 
-/* The end of a step, which is the beginning of the next. Windows open and close here and nowhere else; rules are looked
- * at here. NULL: nothing is known about the step. IDLE: below 50 ns. WATCHING: 2 us for 20 rules. */
+/* Cost: IDLE below 50 ns, WATCHING 2 us for 20 rules. The end of a step, which is the beginning of the next. Windows
+ * open and close here and nowhere else; rules are looked at here. NULL: nothing is known about the step. */
 ACCEL_RUNTIME_API accel_status accel_step(const accel_step_info* info);
 
 /* ---- scopes ---- */
 
-/* 1 while a window is open. Read it with accel_is_active(). */
+/* Cost: a load. 1 while a window is open. Read it with accel_is_active(). */
 /* NOLINTNEXTLINE(bugprone-dynamic-static-initializers): a declaration */
 ACCEL_RUNTIME_API extern uint32_t accel_runtime_active;
 
@@ -136,17 +138,18 @@ typedef struct accel_scope {
 
 #define ACCEL_NO_BYTES UINT64_MAX
 
-/* A number for a category ("op", "data_loading", "communication", ... or your own; NULL: "annotation") and a name,
- * valid for the life of the process. Under a microsecond, with a lock: call it once per name. Never 0. */
+/* Cost: under a microsecond, with a lock: call it once per name. A number for a category ("op", "data_loading",
+ * "communication", ... or your own; NULL: "annotation") and a name, valid for the life of the process. Never 0. */
 ACCEL_RUNTIME_API accel_name accel_name_of(const char* category, const char* name);
-/* A number for a shape (JSON text such as "[[64, 1024]]") and a type. 0 while no window is open. The last 1,000
- * distinct ones are remembered: ask again per call, not once. About 100 ns, with a lock. */
+/* Cost: about 100 ns, with a lock. A number for a shape (JSON text such as "[[64, 1024]]") and a type. 0 while no
+ * window is open. The last 1,000 distinct ones are remembered: ask again per call, not once. */
 ACCEL_RUNTIME_API accel_args accel_args_of(const char* shape, const char* dtype);
 
+/* Cost: a clock read and at most 10 ns each. What accel_scope_begin and accel_scope_end call while a window is open. */
 ACCEL_RUNTIME_API accel_scope accel_scope_begin_active(accel_name name);
 ACCEL_RUNTIME_API void accel_scope_end_active(accel_scope scope, accel_args args, uint64_t bytes);
 
-/* One load and one branch. */
+/* Cost: one load and one branch. */
 static inline int accel_is_active(void) {
 #if defined(__GNUC__)
   return ACCEL_RUNTIME_UNLIKELY(__atomic_load_n(&accel_runtime_active, __ATOMIC_RELAXED) != 0);
@@ -155,8 +158,9 @@ static inline int accel_is_active(void) {
 #endif
 }
 
-/* begin and end on the same thread; ends in the order of nesting. No window open: one load and one branch each. Window
- * open: two clock reads and at most 20 ns. A scope that is open when a window opens or closes is not in it. */
+/* Cost: no window open, one load and one branch each; window open, two clock reads and at most 20 ns in all. begin and
+ * end on the same thread; ends in the order of nesting. A scope that is open when a window opens or closes is not in
+ * it. */
 static inline accel_scope accel_scope_begin(accel_name name) {
   accel_scope none = {0, 0, 0};
   return accel_is_active() ? accel_scope_begin_active(name) : none;
@@ -173,11 +177,11 @@ static inline void accel_scope_end_with(accel_scope scope, accel_args args, uint
 typedef uint32_t accel_number; /* ACCEL_NO_NUMBER: the table of 256 names is full, or the name is no name */
 #define ACCEL_NO_NUMBER UINT32_MAX
 
-/* The slot of a number that rules may name. Under a microsecond: call it once. */
+/* Cost: under a microsecond, the first call 20 us: call it once per name. The slot of a number that rules may name. */
 ACCEL_RUNTIME_API accel_number accel_number_of(const char* name);
-/* A new value. A few ns; kept only while rules are on, written to the capture only while a window is open. */
+/* Cost: a few ns. A new value; kept only while rules are on, written to the capture only while a window is open. */
 ACCEL_RUNTIME_API accel_status accel_record(accel_number number, double value);
-/* A text at this time, in the capture that is open. Cut after 255 bytes. Under a microsecond, with a lock. */
+/* Cost: under a microsecond, with a lock. A text at this time, in the capture that is open. Cut after 255 bytes. */
 ACCEL_RUNTIME_API accel_status accel_mark(const char* text);
 
 typedef struct accel_rule_error {
@@ -186,36 +190,39 @@ typedef struct accel_rule_error {
   char remedy[192];  /* what to write instead */
 } accel_rule_error;
 
-/* A line of the trigger language (docs/formats/trigger.md); IDLE becomes WATCHING. At most 32. `error` may be NULL.
- * About 20 us and up to 70 KB. */
+/* Cost: about 20 us and up to 70 KB. A line of the trigger language (docs/formats/trigger.md); IDLE becomes WATCHING.
+ * At most 32. `error` may be NULL. */
 ACCEL_RUNTIME_API accel_status accel_rule_add(const char* text, accel_rule_error* error);
-/* WATCHING becomes IDLE. */
+/* Cost: about 10 us. WATCHING becomes IDLE. */
 ACCEL_RUNTIME_API accel_status accel_rules_clear(void);
 
-/* Who carries out what a rule asks for beside captures and marks: capture_memory_stack(), dump_stacks() and
- * notify(target). Called on the control thread, which does nothing else meanwhile; `text` dies with the call; `global`:
- * the rule asks for all ranks. It may call accel_capture and accel_notify, and neither accel_rule_add,
- * accel_rules_clear nor accel_on_action. NULL: nobody; then notify is done as accel_notify does it, dump_stacks()
- * writes the states of the threads, and what cannot be done is said in the files. */
 typedef enum accel_action {
   ACCEL_ACTION_MEMORY_STACK = 1,
   ACCEL_ACTION_DUMP_STACKS = 2,
   ACCEL_ACTION_NOTIFY = 3
 } accel_action;
 typedef void (*accel_action_handler)(uint32_t action, const char* text, int global, void* context);
+/* Cost: under a microsecond, with a lock. Who carries out what a rule asks for beside captures and marks:
+ * capture_memory_stack(), dump_stacks() and notify(target). Called on the control thread, which does nothing else
+ * meanwhile; `text` dies with the call; `global`: the rule asks for all ranks. It may call accel_capture and
+ * accel_notify, and neither accel_rule_add, accel_rules_clear nor accel_on_action. NULL: nobody; then notify is done
+ * as accel_notify does it, the other two write a file with the calls and states of the threads (and the memory of the
+ * process), and what is missing is said in the files (docs/runtime.md). */
 ACCEL_RUNTIME_API accel_status accel_on_action(accel_action_handler handler, void* context);
 
-/* Tells somebody, as notify(target) of a rule does: file:NAME (appended, in the output folder), command:TEXT (by
- * /bin/sh, ACCEL_MESSAGE in its environment, not waited for) and http://HOST[:PORT]/PATH (posted as JSON on a thread of
- * its own, for some seconds at most); the last two when allowed. 50 us to 5 ms. ACCEL_INVALID_ARGUMENT: not done. */
+/* Cost: 50 us to 5 ms. Tells somebody, as notify(target) of a rule does: file:NAME (appended, in the output folder),
+ * command:TEXT (by /bin/sh, ACCEL_MESSAGE in its environment, not waited for), http://HOST[:PORT]/PATH (posted as
+ * JSON on a thread of its own, for some seconds at most) and https://... (by the program curl); all but the first
+ * when allowed. ACCEL_INVALID_ARGUMENT: not done. */
 ACCEL_RUNTIME_API accel_status accel_notify(const char* target, const char* message);
 
-/* Who brings all ranks to one step, for rules with @global: returns the first step that all ranks keep, at or after
- * `proposed_step`, or 0 when they do not agree. The handler also has to see to it that the other ranks call
- * accel_capture with that start_step. Called on a thread of its own; what it answers after `timeout_ms` is not heard.
- * Without agreement nothing is recorded. NULL: nobody; then this rank is recorded alone, and its capture says so. */
 typedef int64_t (*accel_agreement_handler)(int64_t proposed_step, uint32_t steps, const char* rule, uint32_t timeout_ms,
                                            void* context);
+/* Cost: under a microsecond, with a lock. Who brings all ranks to one step, for rules with @global: returns the first
+ * step that all ranks keep, at or after `proposed_step`, or 0 when they do not agree. The handler also has to see to
+ * it that the other ranks call accel_capture with that start_step. Called on a thread of its own; what it answers
+ * after `timeout_ms` is not heard. Without agreement nothing is recorded. NULL: nobody; then this rank is recorded
+ * alone, and its capture says so. */
 ACCEL_RUNTIME_API accel_status accel_on_agreement(accel_agreement_handler handler, void* context);
 
 /* ---- windows ---- */
@@ -233,33 +240,46 @@ typedef struct accel_schedule {
   uint32_t start_step;  /* index of the first kept step, on which the ranks agreed; warm-up steps come before it. 0: as
                            soon as the steps are steady. A step that is over: at once, and a note says so. A repeated
                            window keeps `active` steps after `wait` and `warmup` more */
+  uint32_t device;      /* ACCEL_DEVICE_BY_SESSION, ...: records of devices in this window; callers built
+                           before it was there get 0 */
 } accel_schedule;
 
-#define ACCEL_SCHEDULE_INIT {sizeof(accel_schedule), 0, 1, 5, 1, 2, 20, 0}
+/* What a window of level 2 records of devices. A session without ACCEL_DEVICE_ACTIVITY or ACCEL_DEVICE_CALLS has
+ * nothing of devices, and light and rich windows are ACCEL_INVALID_ARGUMENT there. */
+enum {
+  ACCEL_DEVICE_BY_SESSION = 0, /* as the session's flags say */
+  ACCEL_DEVICE_NONE = 1,
+  ACCEL_DEVICE_LIGHT = 2, /* kernels and copies */
+  ACCEL_DEVICE_RICH = 3   /* and sets and the calls that launch and wait */
+};
 
-/* Arms a window: it opens at a step mark. NULL: ACCEL_SCHEDULE_INIT. Steps that repeat in a cycle (gradient
- * accumulation) are kept for at least two cycles. ACCEL_BUSY: one is armed, open or being written. About 10 us. */
+#define ACCEL_SCHEDULE_INIT {sizeof(accel_schedule), 0, 1, 5, 1, 2, 20, 0, ACCEL_DEVICE_BY_SESSION}
+
+/* Cost: about 10 us; what the window costs is its level's. Arms a window: it opens at a step mark. NULL:
+ * ACCEL_SCHEDULE_INIT. Steps that repeat in a cycle (gradient accumulation) are kept for at least two cycles.
+ * ACCEL_BUSY: one is armed, open or being written. */
 ACCEL_RUNTIME_API accel_status accel_capture(const accel_schedule* schedule);
-/* Closes an open window now, or takes back an armed one. */
+/* Cost: about 10 us. Closes an open window now, or takes back an armed one. */
 ACCEL_RUNTIME_API accel_status accel_capture_stop(void);
-/* What the step that runs now is to the open window, for a recorder that goes along with it. Ask on the thread that
- * marks steps, after accel_step. A few ns. */
+/* Cost: a few ns. What the step that runs now is to the open window, for a recorder that goes along with it. Ask on
+ * the thread that marks steps, after accel_step. */
 typedef struct accel_window {
   uint32_t phase; /* 0: no window is open, 2: a warm-up step, which is thrown away, 3: a step that is kept */
   uint32_t level; /* of the window; 0 without one */
 } accel_window;
 ACCEL_RUNTIME_API accel_window accel_window_now(void);
-/* The path of the newest capture file, as text of at most `size` bytes with its zero. ACCEL_INVALID_ARGUMENT: none yet,
- * or no room. */
+/* Cost: under a microsecond, with a lock. The path of the newest capture file, as text of at most `size` bytes with
+ * its zero. ACCEL_INVALID_ARGUMENT: none yet, or no room. */
 ACCEL_RUNTIME_API accel_status accel_capture_path(char* path, size_t size);
 
 /* ---- devices ---- */
 
-/* With ACCEL_DEVICE_ACTIVITY windows of level 2 record kernels and copies of NVIDIA devices where CUPTI lets them (1 %
- * of a GPU-bound step, 8 % of a CUDA graph of small kernels; with ACCEL_DEVICE_CALLS 13 % of the latter). Once a window
- * was open 1 % of such a graph's step stays for the life of the process (docs/design/device-activity.md). CUPTI serves
- * one profiler at a time: call pause before another one (torch.profiler) makes its first call and resume after its
- * last. pause waits for the records, at most 2 s; without an open window both cost nothing. */
+/* Cost: without an open window a lock; with one, pause waits for its records, at most 2 s, and resume takes some 100
+ * us. With ACCEL_DEVICE_ACTIVITY windows of level 2 record kernels and copies of NVIDIA devices where CUPTI lets them
+ * (1 % of a GPU-bound step, 8 % of a CUDA graph of small kernels; with ACCEL_DEVICE_CALLS 13 % of the latter). Once a
+ * window was open 1 % of such a graph's step stays for the life of the process (docs/design/device-activity.md).
+ * CUPTI serves one profiler at a time: call pause before another one (torch.profiler) makes its first call and resume
+ * after its last. Where CUPTI does not start again, the capture says why. */
 ACCEL_RUNTIME_API accel_status accel_device_pause(void);
 ACCEL_RUNTIME_API accel_status accel_device_resume(void);
 

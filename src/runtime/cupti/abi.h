@@ -146,6 +146,8 @@ inline constexpr std::uint32_t kDomainDriver = 1;
 inline constexpr std::uint32_t kDomainRuntime = 2;
 inline constexpr std::uint32_t kThreadIdOfSystem = 1;  // 0, the default: a part of pthread_t
 inline constexpr Result kNoMoreRecords = 12;           // CUPTI_ERROR_MAX_LIMIT_REACHED
+inline constexpr Result kErrorPrivileges = 35;         // CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+inline constexpr Result kErrorOneSubscriber = 39;      // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 
 // The functions that are looked up; all of them are there since CUDA 11.6.
 struct Functions {

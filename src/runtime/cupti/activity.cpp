@@ -2,9 +2,11 @@
 
 #include <sys/mman.h>
 
+#include <cstdio>
 #include <ctime>
 
 #include "runtime/buffer/clock.h"
+#include "runtime/cupti/other_tool.h"
 
 namespace accel::runtime::cupti {
 namespace {
@@ -32,6 +34,20 @@ void on_complete(Context context, std::uint32_t stream, std::uint8_t* buffer, st
 // has left in CUPTI.
 std::uint64_t on_timestamp() { return ticks(); }
 
+constexpr char kCloseOther[] = "close the other profiler, or look at the host's side alone";
+
+const char* remedy_for(Result result) {
+  switch (result) {
+    case kErrorPrivileges:
+      return "start the container with --cap-add=SYS_ADMIN, or set NVreg_RestrictProfilingToAdminUsers=0 for the "
+             "driver";
+    case kErrorOneSubscriber:
+      return kCloseOther;
+    default:
+      return "accel-profiler doctor says what this machine can record; the host's side of the window is whole";
+  }
+}
+
 void pause_for(long nanoseconds) {
   const timespec time = {0, nanoseconds};
   ::nanosleep(&time, nullptr);
@@ -52,54 +68,63 @@ class Guard {
 
 Activity& activity() { return g_activity; }
 
-const char* Activity::start(bool rich) {
+Activity::Refusal Activity::start(bool rich) {
   const Guard guard(mutex_);
-  if (running_.load()) return "the last window is still being read";
+  if (running_.load()) return {"the last window is still being read", "capture again"};
+  char tool[120];
+  if (other_tool(tool, sizeof tool)) {
+    std::snprintf(other_tool_, sizeof other_tool_, "another tool has CUPTI in this process: %s", tool);
+    return {other_tool_, "record with one profiler at a time: run without that tool, or use its own recording"};
+  }
   const char* why = bind(library_);
-  if (why != nullptr) return why;
+  if (why != nullptr) return {why, "install the CUPTI of the CUDA version that the program uses"};
   if (memory_ == nullptr) {
     void* memory = ::mmap(nullptr, kBuffers * kBufferBytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return "no memory for the buffers of device records";
+    if (memory == MAP_FAILED) return {"no memory for the buffers of device records", "leave the process more memory"};
     memory_ = static_cast<std::uint8_t*>(memory);
   }
   rich_ = rich;
   paused_ = false;
   pauses_ = 0;
+  failed_resumes_ = 0;
+  resume_failed_ = nullptr;
   refused_.store(0);
   dropped_.store(0);
   foreign_.store(0);
   return start_locked();
 }
 
-const char* Activity::start_locked() {
+Activity::Refusal Activity::start_locked() {
   const Functions& f = library_.functions;
   if (f.register_callbacks(on_request, on_complete) != 0)
-    return "CUPTI takes no buffers of ours: another tool (Nsight, a debugger) has this process";
-  if (f.register_timestamp(on_timestamp) != 0) return "CUPTI does not take the recording's clock";
+    return {"CUPTI takes no buffers of ours: another tool (Nsight, a debugger) has this process", kCloseOther};
+  if (f.register_timestamp(on_timestamp) != 0) return {"CUPTI does not take the recording's clock", kCloseOther};
   // Within a millisecond or it is not our clock that will stamp the records.
   std::uint64_t theirs = 0;
   const std::uint64_t ours = ticks();
   const double most = ticks_per_second() * 1e-3;
   if (f.get_timestamp(&theirs) != 0 ||
       (theirs > ours ? static_cast<double>(theirs - ours) : static_cast<double>(ours - theirs)) > most)
-    return "CUPTI stamps with another clock than the recording's";
+    return {"CUPTI stamps with another clock than the recording's", kCloseOther};
   // Thread ids as in all other records; whoever comes after us finds what it had set.
   if (f.get_thread_id_type(&thread_ids_before_) != 0 || f.set_thread_id_type(kThreadIdOfSystem) != 0)
-    return "CUPTI does not name threads as the system does";
+    return {"CUPTI does not name threads as the system does", kCloseOther};
   running_.store(true, std::memory_order_release);
-  const char* why = nullptr;
+  Refusal refusal;
   for (const std::uint32_t kind : kDeviceKinds) {
     const bool optional = kind == kKindMemcpyPeer;
     const Result result = f.enable(kind);
-    if (result != 0 && !optional && f.get_result_string(result, &why) != 0) why = "CUPTI records no kernels here";
-    if (why != nullptr) break;
+    if (result == 0 || optional) continue;
+    if (f.get_result_string(result, &refusal.why) != 0) refusal.why = "CUPTI records no kernels here";
+    refusal.remedy = remedy_for(result);
+    break;
   }
   for (const std::uint32_t kind : kRichKinds) {
-    if (why == nullptr && rich_) (void)f.enable(kind);
+    if (refusal.why == nullptr && rich_) (void)f.enable(kind);
   }
-  if (why != nullptr) stop_locked(false);
-  return why;
+  if (refusal.why != nullptr) stop_locked(false);
+  return refusal;
 }
 
 void Activity::flush() {
@@ -148,14 +173,18 @@ void Activity::pause() {
 void Activity::resume() {
   const Guard guard(mutex_);
   if (!paused_) return;
-  paused_ = false;
-  (void)start_locked();  // the window's own note says how long there were no records
+  const Refusal refusal = start_locked();
+  paused_ = refusal.why != nullptr;
+  if (!paused_) return;
+  ++failed_resumes_;
+  resume_failed_ = refusal.why;
 }
 
-Activity::Losses Activity::losses() const {
+Activity::Losses Activity::losses() {
+  const Guard guard(mutex_);
   const std::uint32_t away = ~(free_.load() | full_.load());
   return {refused_.load(), dropped_.load(), foreign_.load(), static_cast<std::uint32_t>(__builtin_popcount(away)),
-          pauses_};
+          pauses_,         failed_resumes_, resume_failed_};
 }
 
 void Activity::request(std::uint8_t** buffer, std::size_t* bytes) {

@@ -79,10 +79,11 @@ accel_status accel_capture(const accel_schedule* schedule) {
   accel_schedule read = ACCEL_SCHEDULE_INIT;
   if (!read_struct(schedule, read)) return ACCEL_INVALID_ARGUMENT;
   const bool in_range = read.active >= 1 && read.active <= 1000000 && read.repeat >= 1 && read.warmup <= 1000000 &&
-                        read.level >= 1 && read.level <= 3;
+                        read.level >= 1 && read.level <= 3 && read.device <= ACCEL_DEVICE_RICH;
   if (!in_range) return ACCEL_INVALID_ARGUMENT;
   return session().capture(
-      {read.wait, read.warmup, read.active, read.repeat, read.level, read.steady_wait, read.start_step}, "program");
+      {read.wait, read.warmup, read.active, read.repeat, read.level, read.steady_wait, read.start_step, read.device},
+      "program");
 }
 
 accel_status accel_capture_stop(void) { return session().capture_stop(); }

@@ -142,9 +142,10 @@ void Session::answer(std::string_view line, char* reply, std::size_t size) {
     case Request::Kind::capture: {
       const accel_status status = capture(request.schedule, "socket");
       std::snprintf(reply, size,
-                    status == ACCEL_OK     ? "ok"
-                    : status == ACCEL_BUSY ? "error: a window is armed, open or being written"
-                                           : "error: the recorder is off");
+                    status == ACCEL_OK                 ? "ok"
+                    : status == ACCEL_BUSY             ? "error: a window is armed, open or being written"
+                    : status == ACCEL_INVALID_ARGUMENT ? "error: this session records nothing of devices"
+                                                       : "error: the recorder is off");
       return;
     }
     case Request::Kind::bad_setting:

@@ -1,5 +1,7 @@
 #include "runtime/session/device_window.h"
 
+#include <cstdio>
+
 #include "runtime/buffer/clock.h"
 #include "runtime/session/capture.h"
 
@@ -15,9 +17,11 @@ void DeviceWindow::open(Capture& capture, NameRegistry& names, bool rich) {
   if (cupti::mapped_library("libcuda.so") == nullptr && cupti::mapped_library("libcupti.so") == nullptr) return;
   rows_ = cupti::DeviceRows::make(
       names, {&capture, [](void* to, format::RowBuffer& rows) { static_cast<Capture*>(to)->write_rows(rows); }});
-  const char* why = rows_ == nullptr ? "no memory for device records" : cupti::activity().start(rich);
-  if (why != nullptr) {
-    capture.note("device_absent", 1, 1, why, "close the other profiler, or look at the host's side alone");
+  const cupti::Activity::Refusal refusal =
+      rows_ == nullptr ? cupti::Activity::Refusal{"no memory for device records", "leave the process more memory"}
+                       : cupti::activity().start(rich);
+  if (refusal.why != nullptr) {
+    capture.note("device_absent", 1, 1, refusal.why, refusal.remedy);
     abandon();
     return;
   }
@@ -81,6 +85,13 @@ void DeviceWindow::note_losses(Capture& capture) {
   if (lost.pauses > 0)
     capture.note("device_paused", 1, lost.pauses, "another profiler had its turn: no device records meanwhile",
                  "nothing to do; capture again for a whole window");
+  if (lost.failed_resumes > 0) {
+    char text[240];
+    std::snprintf(text, sizeof text, "after another profiler's turn CUPTI did not start again: %s", lost.resume_failed);
+    capture.note(
+        "device_not_resumed", 1, lost.failed_resumes, text,
+        "call accel_device_resume only after the other profiler's last call, or capture again when it is done");
+  }
   if (counts.damaged_buffers > 0)
     capture.note("device_buffers_damaged", 1, counts.damaged_buffers, "buffers of device records could not be read",
                  "update the driver or CUDA");

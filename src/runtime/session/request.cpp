@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "accel/profiler/runtime_c.h"
+
 namespace accel::runtime {
 namespace {
 
@@ -19,6 +21,7 @@ constexpr Setting kSettings[] = {
     {"level", &Schedule::level, 1, 2},
     {"steady", &Schedule::steady_wait, 0, 1000000},
     {"at", &Schedule::start_step, 1, 2000000000},
+    {"device", &Schedule::device, ACCEL_DEVICE_BY_SESSION, ACCEL_DEVICE_RICH},
 };
 constexpr std::size_t kMostDigits = 10;
 

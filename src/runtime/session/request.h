@@ -26,6 +26,6 @@ struct Request {
 Request parse_request(std::string_view line);
 
 inline constexpr const char* kRequestForms =
-    "capture [steps=N] [warmup=N] [wait=N] [at=N] [repeat=N] [level=N], stop, status, rule TEXT";
+    "capture [steps=N] [warmup=N] [wait=N] [at=N] [repeat=N] [level=N] [device=N], stop, status, rule TEXT";
 
 }  // namespace accel::runtime

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "runtime/buffer/clock.h"
+#include "runtime/cupti/other_tool.h"
 #include "runtime/session/guard.h"
 #include "runtime/session/host_signal.h"
 #include "runtime/session/notify.h"
@@ -109,6 +110,7 @@ accel_status Session::enable_locked(const accel_options& options) {
   if (word().state != State::off) return word().leaving ? ACCEL_BUSY : ACCEL_OK;
   if (control_runs_.load()) return ACCEL_BUSY;  // the last session is being put away
   choose_clock();
+  cupti::look_at_environment();
   constexpr const char* kRanks[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", nullptr};
   constexpr const char* kSizes[] = {"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", nullptr};
   rank_ = options.rank >= 0 ? options.rank : from_environment(kRanks);
@@ -235,6 +237,8 @@ accel_status Session::capture_locked(const Schedule& schedule, std::string_view 
   const Word now = word();
   if (now.state == State::off) return ACCEL_DISABLED;
   if (schedule.level > 2 && (flags_ & ACCEL_EXPERT) == 0) return ACCEL_INVALID_ARGUMENT;
+  if (schedule.device >= ACCEL_DEVICE_LIGHT && (flags_ & (ACCEL_DEVICE_ACTIVITY | ACCEL_DEVICE_CALLS)) == 0)
+    return ACCEL_INVALID_ARGUMENT;
   if (now.state != State::idle && now.state != State::watching) return ACCEL_BUSY;
   schedule_ = schedule;
   repeats_left_ = schedule.repeat;

@@ -23,8 +23,10 @@ void Session::prepare() {
     identity.process = this->identity();
     identity.number = ++captures_;
     identity.level = schedule_.level;
-    identity.device = (flags_ & (ACCEL_DEVICE_ACTIVITY | ACCEL_DEVICE_CALLS)) != 0;
-    identity.device_calls = (flags_ & ACCEL_DEVICE_CALLS) != 0;
+    const bool by_session = schedule_.device == ACCEL_DEVICE_BY_SESSION;
+    identity.device =
+        (flags_ & (ACCEL_DEVICE_ACTIVITY | ACCEL_DEVICE_CALLS)) != 0 && schedule_.device != ACCEL_DEVICE_NONE;
+    identity.device_calls = by_session ? (flags_ & ACCEL_DEVICE_CALLS) != 0 : schedule_.device == ACCEL_DEVICE_RICH;
     std::snprintf(identity.asked_by, sizeof identity.asked_by, "%.*s", static_cast<int>(asked_by_bytes_), asked_by_);
   }
   if (args_.load() == nullptr) args_.store(make_mapped<ArgsCache>(), std::memory_order_release);

@@ -40,6 +40,7 @@ struct Schedule {
   std::uint32_t level = 2;
   std::uint32_t steady_wait = 20;
   std::uint32_t start_step = 0;  // index of the first kept step, agreed among ranks; 0: as soon as can be
+  std::uint32_t device = 0;      // ACCEL_DEVICE_BY_SESSION, ...
 };
 
 class WindowPlan {

@@ -21,6 +21,7 @@ std::atomic<Timestamp> g_timestamp{nullptr};
 std::atomic<std::uint64_t> g_kinds{0};
 std::atomic<std::uint32_t> g_thread_ids{0};
 std::atomic<bool> g_other_clock{false};
+std::atomic<Result> g_refusal{0};
 std::atomic<bool> g_keep{false};
 std::uint8_t* g_buffer = nullptr;
 std::size_t g_bytes = 0;
@@ -155,6 +156,7 @@ void fake_cupti_error_check() {
 }
 
 void fake_cupti_other_clock(int value) { g_other_clock = value != 0; }
+void fake_cupti_refuse(std::uint32_t result) { g_refusal = static_cast<Result>(result); }
 void fake_cupti_keep_buffers(int value) { g_keep = value != 0; }
 void fake_cupti_foreign_buffer() {
   if (g_complete != nullptr) g_complete.load()(nullptr, 0, g_foreign, sizeof g_foreign, sizeof g_foreign);
@@ -166,8 +168,10 @@ Result cuptiGetVersion(std::uint32_t* version) {
   *version = 130001;
   return 0;
 }
-Result cuptiGetResultString(Result /*result*/, const char** text) {
-  *text = "CUPTI_ERROR_FAKE";
+Result cuptiGetResultString(Result result, const char** text) {
+  *text = result == kErrorPrivileges      ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+          : result == kErrorOneSubscriber ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+                                          : "CUPTI_ERROR_FAKE";
   return 0;
 }
 Result cuptiGetTimestamp(std::uint64_t* ticks) {
@@ -191,6 +195,7 @@ Result cuptiActivityRegisterTimestampCallback(Timestamp timestamp) {
 }
 Result cuptiActivityEnable(std::uint32_t kind) {
   const std::lock_guard guard(g_mutex);
+  if (g_refusal != 0) return g_refusal;
   g_kinds |= std::uint64_t{1} << kind;
   return 0;
 }

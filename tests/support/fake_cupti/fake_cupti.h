@@ -15,6 +15,8 @@ void fake_cupti_kernel_without_time(const char* name);
 void fake_cupti_error_check();
 // Stamps of another clock from now on, as after another profiler that registers its own.
 void fake_cupti_other_clock(int on);
+// Switching a kind on gives this error from now on; 0: none.
+void fake_cupti_refuse(std::uint32_t result);
 // Keeps buffers at a flush, as with work that never ends on the device.
 void fake_cupti_keep_buffers(int on);
 // Another profiler's buffer comes to our callback.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "accel/profiler/runtime.h"
+#include "format/native_reader.h"
 #include "ingest/importer.h"
 #include "runtime/cupti/abi.h"
 #include "support/fake_cupti/fake_cupti.h"
@@ -30,6 +31,8 @@ class DeviceWindow : public testing::Test {
     ASSERT_NE(library_, nullptr) << ::dlerror();
     fake<void(int)>(library_, "fake_cupti_other_clock")(0);
     fake<void(int)>(library_, "fake_cupti_keep_buffers")(0);
+    fake<void(std::uint32_t)>(library_, "fake_cupti_refuse")(0);
+    for (const char* name : {"CUDA_INJECTION64_PATH", "NSYS_PROFILING_SESSION_ID"}) ::unsetenv(name);
     ::setenv("ACCEL_PROFILER_RUNTIME_DIR", (folder_ / "run").c_str(), 1);
     output_ = folder_ / "captures";
     options_.output = output_.c_str();
@@ -52,6 +55,7 @@ class DeviceWindow : public testing::Test {
     schedule.active = active;
     schedule.steady_wait = 0;
     schedule.level = level;
+    schedule.device = device_;
     EXPECT_EQ(Runtime::capture(schedule), ACCEL_OK);
     bool opened = false;
     for (int i = 0; i < 5000; ++i) {
@@ -90,12 +94,27 @@ class DeviceWindow : public testing::Test {
     return std::any_of(notes.begin(), notes.end(),
                        [&](const Note& note) { return note.detail.find(text) != std::string::npos; });
   }
+  // What the file itself says of it: count and remedy of the note with this code.
+  static std::pair<std::uint64_t, std::string> note_in_file(std::string_view code) {
+    std::pair<std::uint64_t, std::string> found{0, ""};
+    const std::string bytes = format::bytes_of(Runtime::newest_capture());
+    const auto read = format::NativeReader::read(format::pull_from(bytes), [&](const format::NativeRows& rows) {
+      for (std::uint32_t row = 0; rows.table() == "note" && row < rows.size(); ++row) {
+        if (rows.column("code").text(row) == code)
+          found = {rows.column("count").u64(row), std::string(rows.column("remedy").text(row))};
+      }
+      return true;
+    });
+    EXPECT_TRUE(read.ok());
+    return found;
+  }
 
   void* library_ = nullptr;
   std::uint32_t active_kinds_ = 0;
   format::TemporaryFolder folder_;
   std::string output_;
   Options options_;
+  std::uint32_t device_ = ACCEL_DEVICE_BY_SESSION;
 };
 
 constexpr std::uint32_t bit(std::uint32_t kind) { return 1U << kind; }
@@ -204,6 +223,132 @@ TEST_F(DeviceWindow, another_profiler_gets_its_turn_and_ours_comes_back) {
   });
   EXPECT_EQ(count(store, "_Z6matmulPf"), 12U - (kResumeAt - kPauseAt));
   EXPECT_TRUE(noted(store, "had its turn"));
+}
+
+TEST_F(DeviceWindow, when_cupti_does_not_start_again_the_window_says_why_how_often_and_what_to_do) {
+  int inside = 0;
+  const TraceStore store = capture(2, 12, [&](int step) {
+    if (Runtime::state() == ACCEL_STATE_ACTIVE) ++inside;
+    if (inside == 6) {
+      accel_device_pause();
+      fake<void(int)>(library_, "fake_cupti_other_clock")(1);  // as another profiler leaves it
+    }
+    if (inside == 8 || inside == 9) accel_device_resume();
+    two_kernels_and_a_copy(step);
+  });
+  EXPECT_TRUE(noted(store, "had its turn"));
+  EXPECT_TRUE(noted(store, "did not start again: CUPTI stamps with another clock"));
+  const auto [times, remedy] = note_in_file("device_not_resumed");
+  EXPECT_EQ(times, 2U);
+  EXPECT_NE(remedy.find("capture again"), std::string::npos) << remedy;
+  EXPECT_EQ(kinds(), 0U);
+  EXPECT_EQ(fake<std::uint32_t()>(library_, "fake_cupti_thread_id_type")(), 0U) << "left as it was found";
+}
+
+TEST_F(DeviceWindow, a_resume_that_failed_can_be_asked_for_again) {
+  int inside = 0;
+  const TraceStore store = capture(2, 12, [&](int step) {
+    if (Runtime::state() == ACCEL_STATE_ACTIVE) ++inside;
+    if (inside == 6) {
+      accel_device_pause();
+      fake<void(int)>(library_, "fake_cupti_other_clock")(1);
+      accel_device_resume();
+    }
+    if (inside == 9) {
+      fake<void(int)>(library_, "fake_cupti_other_clock")(0);
+      accel_device_resume();
+    }
+    two_kernels_and_a_copy(step);
+  });
+  EXPECT_EQ(count(store, "_Z6matmulPf"), 9U);
+  EXPECT_EQ(note_in_file("device_not_resumed").first, 1U);
+}
+
+TEST_F(DeviceWindow, each_window_chooses_what_it_records_of_the_device) {
+  const auto work = [&](int step) { two_kernels_and_a_copy(step); };
+  const auto calls_on = [&] { return (active_kinds_ & bit(runtime::cupti::kKindRuntime)) != 0; };
+  device_ = ACCEL_DEVICE_RICH;
+  EXPECT_FALSE(capture(2, 3, work).device_events.empty());
+  EXPECT_TRUE(calls_on()) << "in a session whose flag is the light one";
+  Runtime::disable();
+  ASSERT_EQ(Runtime::wait(20000), ACCEL_OK);
+  options_.flags = ACCEL_DEVICE_CALLS;
+  device_ = ACCEL_DEVICE_LIGHT;
+  EXPECT_FALSE(capture(2, 3, work).device_events.empty());
+  EXPECT_FALSE(calls_on());
+  device_ = ACCEL_DEVICE_NONE;
+  EXPECT_TRUE(capture(2, 3, work).device_events.empty());
+  EXPECT_EQ(active_kinds_, 0U);
+}
+
+TEST_F(DeviceWindow, a_session_without_devices_refuses_windows_that_ask_for_them) {
+  options_.flags = 0;
+  ASSERT_EQ(Runtime::enable(options_), ACCEL_OK);
+  Schedule schedule;
+  schedule.device = ACCEL_DEVICE_LIGHT;
+  EXPECT_EQ(Runtime::capture(schedule), ACCEL_INVALID_ARGUMENT);
+  schedule.device = ACCEL_DEVICE_RICH + 1;
+  EXPECT_EQ(Runtime::capture(schedule), ACCEL_INVALID_ARGUMENT);
+}
+
+TEST_F(DeviceWindow, a_caller_built_before_windows_chose_gets_what_its_session_says) {
+  ASSERT_EQ(Runtime::enable(options_), ACCEL_OK);
+  struct {
+    accel_schedule older;
+    std::uint32_t not_the_callers = ~0U;
+  } memory;
+  memory.older = ACCEL_SCHEDULE_INIT;
+  memory.older.steady_wait = 0;
+  memory.older.active = 2;
+  memory.older.device = ~0U;  // bytes behind the caller's struct
+  memory.older.struct_size = offsetof(accel_schedule, device);
+  ASSERT_EQ(accel_capture(&memory.older), ACCEL_OK);
+  for (int i = 0; i < 5000 && Runtime::state() != ACCEL_STATE_ACTIVE; ++i) {
+    ::usleep(1000);
+    Runtime::step();
+  }
+  EXPECT_EQ(kinds() & bit(runtime::cupti::kKindConcurrentKernel), bit(runtime::cupti::kKindConcurrentKernel));
+  Runtime::stop();
+}
+
+// Case 109: two tools at once. The one that is there is named, and nothing of it is touched.
+TEST_F(DeviceWindow, a_tool_that_was_injected_before_us_is_named_and_left_alone) {
+  const auto work = [&](int step) { two_kernels_and_a_copy(step); };
+  ::setenv("CUDA_INJECTION64_PATH", "/opt/tools/libparcagpu.so", 1);
+  const TraceStore injected = capture(2, 3, work);
+  EXPECT_TRUE(injected.device_events.empty());
+  EXPECT_EQ(active_kinds_, 0U);
+  EXPECT_TRUE(noted(injected, "libparcagpu.so (CUDA_INJECTION64_PATH"));
+  EXPECT_NE(note_in_file("device_absent").second.find("one profiler at a time"), std::string::npos);
+  Runtime::disable();
+  ASSERT_EQ(Runtime::wait(20000), ACCEL_OK);
+  ::setenv("CUDA_INJECTION64_PATH", "none", 1);
+  ::setenv("NSYS_PROFILING_SESSION_ID", "4711", 1);
+  EXPECT_TRUE(noted(capture(2, 3, work), "Nsight Systems"));
+  Runtime::disable();
+  ASSERT_EQ(Runtime::wait(20000), ACCEL_OK);
+  ::unsetenv("NSYS_PROFILING_SESSION_ID");
+  EXPECT_FALSE(capture(2, 3, work).device_events.empty());
+  ::unsetenv("CUDA_INJECTION64_PATH");
+}
+
+TEST_F(DeviceWindow, a_subscriber_that_only_cupti_knows_of_is_said_in_its_words) {
+  fake<void(std::uint32_t)>(library_, "fake_cupti_refuse")(runtime::cupti::kErrorOneSubscriber);
+  const TraceStore store = capture(2, 3, [&](int step) { two_kernels_and_a_copy(step); });
+  EXPECT_TRUE(noted(store, "MULTIPLE_SUBSCRIBERS"));
+  EXPECT_NE(note_in_file("device_absent").second.find("close the other profiler"), std::string::npos);
+}
+
+// Case 110: the container may not. (A trace of another recorder with launches and no kernels: the case
+// analysis/audit/privileges.case.)
+TEST_F(DeviceWindow, missing_privileges_are_said_with_what_gives_them) {
+  fake<void(std::uint32_t)>(library_, "fake_cupti_refuse")(runtime::cupti::kErrorPrivileges);
+  const TraceStore store = capture(2, 3, [&](int step) { two_kernels_and_a_copy(step); });
+  EXPECT_TRUE(store.device_events.empty());
+  EXPECT_TRUE(noted(store, "INSUFFICIENT_PRIVILEGES"));
+  const std::string remedy = note_in_file("device_absent").second;
+  EXPECT_NE(remedy.find("--cap-add=SYS_ADMIN"), std::string::npos) << remedy;
+  EXPECT_NE(remedy.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos) << remedy;
 }
 
 TEST_F(DeviceWindow, more_records_than_the_buffers_hold_are_counted_not_lost_in_silence) {
