@@ -50,7 +50,8 @@ bool Session::control_once() {
   const bool windowing =
       now.state == State::active || now.state == State::draining || (now.state == State::armed && !now.ready);
   pollfd waits[2] = {{event_.load(), POLLIN, 0}, {socket_.descriptor(), POLLIN, 0}};
-  const int resting_ms = hear_ranks() ? kAskingMs : run_.load(std::memory_order_relaxed) != nullptr ? kWatchingMs : -1;
+  const bool looks_around = run_.load(std::memory_order_relaxed) != nullptr || now.state == State::armed;
+  const int resting_ms = hear_ranks() ? kAskingMs : looks_around ? kWatchingMs : -1;
   ::poll(waits, 2, windowing ? (rings_filling_ ? kBusyMs : kActiveMs) : resting_ms);
   if ((waits[0].revents & POLLIN) != 0) {
     std::uint64_t count = 0;
@@ -64,7 +65,7 @@ bool Session::control_once() {
   keep_run_record();
   now = word();
   steer_samplers();
-  if (now.state == State::armed && !now.ready) prepare();
+  if (now.state == State::armed) now.ready ? watch_armed() : prepare();
   if (word().state == State::active || word().state == State::draining) watch_window();
   return true;
 }
@@ -88,7 +89,8 @@ void Session::keep_run_record() {
   RunRecord::destroy(run);
 }
 
-// Samplers run while a rule names one of their numbers, and all of them while a window is armed or open.
+// Samplers run while a rule names one of their numbers, and all of them while a window is armed or open. (Not while it
+// is armed in a job whose steps have stopped: that may be for days.)
 void Session::steer_samplers() {
   const Word now = word();
   std::uint32_t wanted = 0;
@@ -100,7 +102,7 @@ void Session::steer_samplers() {
   constexpr std::uint32_t kSampled =
       bit(NumberSource::process) | bit(NumberSource::cgroup) | bit(NumberSource::nvml) | bit(NumberSource::network);
   wanted &= kSampled;
-  if (now.state == State::armed || now.state == State::active) wanted = kSampled;
+  if (now.state == State::active || (now.state == State::armed && !no_step_told_)) wanted = kSampled;
   if (samplers_ == nullptr && wanted != 0 && make_numbers()) {
     void* memory = std::malloc(sizeof(SamplerThread));
     if (memory != nullptr) samplers_ = new (memory) SamplerThread(*numbers(), recorder_, accel_runtime_active);

@@ -96,8 +96,8 @@ void Session::carry_out(const FiredRule& rule) {
 
 // What this library can do of it without a handler.
 void Session::act_alone(const FiredRule& rule) {
-  char text[400];
   if (rule.action.kind == ActionKind::notify) {
+    char text[400];
     char message[360];
     std::snprintf(message, sizeof message, "step %lld: %.300s", static_cast<long long>(steps_.load()), rule.text);
     const char* why = notify(identity(), rule.action.text, message, allowed_);
@@ -106,25 +106,35 @@ void Session::act_alone(const FiredRule& rule) {
     say("action", text, "give a target that is allowed here");
     return;
   }
-  if (rule.action.kind == ActionKind::dump_stacks && extras() != nullptr) {
-    char path[1024];
-    const bool open = word().state == State::active;
-    const int error =
-        write_thread_states(identity(), ++extras()->stack_files, recorder_, names_, open, path, sizeof path);
-    if (error == 0) {
-      char done[1100];
-      std::snprintf(done, sizeof done, "dump_stacks %s", path);
-      mark_everywhere(done);
-      say("action", "dump_stacks() wrote the states and open scopes of all threads; stacks of calls need a handler",
-          "use the Python package, or give accel_on_action a handler");
-      return;
-    }
-    std::snprintf(text, sizeof text, "dump_stacks() was not carried out: %s", std::strerror(error));
-    say("action", text, "make the output folder writable");
-    return;
+  const bool memory = rule.action.kind == ActionKind::capture_memory_stack;
+  if (!dump_threads(memory ? "capture_memory_stack()" : "dump_stacks()")) return;
+  if (memory) {
+    say("action",
+        "capture_memory_stack() wrote the memory of the process and the calls of its threads; who holds which memory "
+        "is known to a handler alone",
+        "use the Python package, or give accel_on_action a handler");
+  } else {
+    say("action", "dump_stacks() wrote the calls of the threads that wait, their states and open scopes",
+        "for threads that run, and for Python, use the Python package, or give accel_on_action a handler");
   }
-  say("action", "capture_memory_stack() was not carried out: no handler knows the memory of this program",
-      "use the Python package, or give accel_on_action a handler");
+}
+
+// The file with what the threads do, for `reason`, which is marked everywhere with its path.
+bool Session::dump_threads(const char* reason) {
+  if (extras() == nullptr) return false;
+  char path[1024];
+  char text[1100];
+  const bool open = word().state == State::active;
+  const int error =
+      write_thread_states(identity(), ++extras()->stack_files, recorder_, names_, open, path, sizeof path);
+  if (error != 0) {
+    std::snprintf(text, sizeof text, "%s was not carried out: %s", reason, std::strerror(error));
+    say("action", text, "make the output folder writable");
+    return false;
+  }
+  std::snprintf(text, sizeof text, "%s %s", reason, path);
+  mark_everywhere(text);
+  return true;
 }
 
 // All ranks have to record the same steps, so the step lies far enough ahead for every rank to hear of it.

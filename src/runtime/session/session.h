@@ -91,6 +91,7 @@ class Session {
   void carry_out_rules();
   void carry_out(const FiredRule& rule);
   void act_alone(const FiredRule& rule);
+  bool dump_threads(const char* reason);
   void ask_ranks(const FiredRule& rule, const Schedule& schedule);
   bool hear_ranks();
   // A note in the open capture, else in the next one, and in the record of the run.
@@ -101,6 +102,7 @@ class Session {
   void steer_samplers();
   void note_absent_samplers(Capture& capture);
   void watch_window();
+  void watch_armed();
   void govern(Capture& capture, std::int64_t now);
   std::int64_t own_cpu_ns() const;
   void watch_time(Capture& capture, std::int64_t now);
@@ -136,6 +138,8 @@ class Session {
   std::atomic<Capture*> capture_{nullptr};
   std::atomic<RunRecord*> run_{nullptr};  // while there are rules, or the program asked to watch
   std::int64_t window_opened_ns_ = 0;
+  std::int64_t armed_ns_ = 0;  // when the window was ready
+  bool no_step_told_ = false;  // of the armed window
   std::int64_t next_flush_ns_ = 0;
   TimeWatch time_watch_;
   int last_error_ = 0;

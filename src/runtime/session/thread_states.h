@@ -1,6 +1,7 @@
 // What every thread of the process is doing, as far as the system tells without stopping it: state, what it waits for
-// in the kernel, its processor time, and the scopes that are open in it. A text file in the output folder. Stacks of
-// Python are the Python face's. Control thread.
+// in the kernel, its processor time, the calls on its stack while it waits (call_stacks.h), and the scopes that are
+// open in it; and the memory of the process. A text file in the output folder. Stacks of Python are the Python face's.
+// Control thread; 2 MB while it works, some ms and the reading of the symbol tables of the files on the stacks.
 #pragma once
 
 #include <cstddef>

@@ -59,8 +59,22 @@ void Session::prepare() {
   SharedMemoryAdvice advice;
   if (check_shared_memory("/dev/shm", kEnoughSharedMemory, advice))
     made->note("shared_memory", 0, 1, advice.message, advice.remedy);
+  armed_ns_ = monotonic_ns();
+  no_step_told_ = false;
   capture_.store(made, std::memory_order_release);
   if (!take(Event::prepared).taken && word().state == State::draining) finish_window(false);
+}
+
+// A window opens at a step mark. Where none comes, the job may hang: what its threads do is written once, and the
+// window stays armed, because a long evaluation looks the same from here.
+void Session::watch_armed() {
+  const std::int64_t limit_ns = std::int64_t{max_seconds_} * 1'000'000'000;
+  if (no_step_told_ || monotonic_ns() - armed_ns_ < limit_ns) return;
+  if (ticks() - last_step_.load() < ticks_per_second() * max_seconds_ / 2) return;
+  no_step_told_ = true;
+  if (dump_threads("no step ended:"))
+    say("no_step", "a window was armed and no step ended: what the threads did is in a file beside the captures",
+        "look at the calls of the threads; the window opens at the next step");
 }
 
 void Session::watch_time(Capture& capture, std::int64_t now) {

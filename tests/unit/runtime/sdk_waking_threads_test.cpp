@@ -1,8 +1,11 @@
 // What wakes the recorder: rules, signal, socket, the environment.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -191,9 +194,55 @@ TEST_F(Sdk, an_action_that_nobody_can_carry_out_is_said_in_the_capture_and_stack
     if (entry.path().filename().string().find("-stacks") == std::string::npos) continue;
     const std::string text = format::bytes_of(entry.path());
     EXPECT_NE(text.find("accel-control: state"), std::string::npos) << text;
+    EXPECT_NE(text.find("VmRSS:"), std::string::npos) << text;
     ++stacks;
   }
-  EXPECT_EQ(stacks, 1);
+  EXPECT_EQ(stacks, 2) << "the memory's file has them too";
+}
+
+// Waits in the kernel until the pipe has a byte.
+__attribute__((noinline)) int accel_test_waits_in_a_named_function(int pipe) {
+  char byte = 0;
+  const ssize_t got = ::read(pipe, &byte, 1);
+  return static_cast<int>(got) + byte;  // not the last thing it does: a tail call would leave no frame
+}
+
+TEST_F(Sdk, dumped_stacks_have_the_calls_of_threads_that_wait_and_say_so_of_threads_that_run) {
+  const int shown = ::open("/proc/thread-self/syscall", O_RDONLY | O_CLOEXEC);
+  char first = 0;
+  const bool system_shows = shown >= 0 && ::read(shown, &first, 1) == 1;
+  ::close(shown);
+  enable();
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  std::atomic<bool> spin{true};
+  std::atomic<int> told{0};
+  std::thread waiting([&] { told = accel_test_waits_in_a_named_function(ends[0]); });
+  std::thread running([&] {
+    ::prctl(PR_SET_NAME, "spins");
+    while (spin.load()) {
+    }
+  });
+  ASSERT_EQ(Runtime::rule("step >= 0 => dump_stacks()"), ACCEL_OK);
+  std::string text;
+  for (int i = 0; i < 5000 && text.find("open scopes") == std::string::npos; ++i) {
+    train(1);
+    std::error_code none_yet;
+    for (const auto& entry : std::filesystem::directory_iterator(output_, none_yet)) {
+      if (entry.path().filename().string().find("-stacks") != std::string::npos) text = format::bytes_of(entry.path());
+    }
+  }
+  spin = false;
+  (void)!::write(ends[1], "x", 1);
+  waiting.join();
+  running.join();
+  ::close(ends[0]);
+  ::close(ends[1]);
+  EXPECT_EQ(told, 1 + 'x') << "the thread was neither stopped nor interrupted";
+  if (!system_shows) GTEST_SKIP() << "this system has no /proc/PID/task/TID/syscall";
+  EXPECT_NE(text.find("accel_test_waits_in_a_named_function"), std::string::npos) << text;
+  EXPECT_NE(text.find("it runs: its calls are not known"), std::string::npos) << text;
+  EXPECT_NE(text.find("some may be left over"), std::string::npos) << text;
 }
 
 struct Asked {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -146,6 +147,60 @@ TEST_F(Sdk, a_window_ends_by_bytes) {
   }
   ASSERT_EQ(Runtime::wait(10000), ACCEL_OK);
   EXPECT_EQ(read_capture(Runtime::newest_capture()).ended_by, "bytes");
+}
+
+TEST_F(Sdk, a_window_that_no_step_opens_leaves_what_the_threads_do_and_opens_when_a_step_comes) {
+  options_.max_capture_seconds = 1;
+  enable();
+  train(3);
+  ASSERT_EQ(Runtime::capture(schedule(0, 2)), ACCEL_OK);
+  std::string stacks;
+  for (int i = 0; i < 1000 && stacks.empty(); ++i) {
+    ::usleep(20000);
+    std::error_code none_yet;
+    for (const auto& entry : std::filesystem::directory_iterator(output_, none_yet)) {
+      if (entry.path().filename().string().find("-stacks") != std::string::npos) stacks = entry.path();
+    }
+  }
+  EXPECT_NE(stacks, "");
+  EXPECT_EQ(Runtime::state(), ACCEL_STATE_ARMED) << "a long evaluation looks the same";
+  ::usleep(100000);  // the note comes behind the file
+  step_until(ACCEL_STATE_ACTIVE);
+  step_until(ACCEL_STATE_IDLE);
+  const Read read = read_capture(Runtime::newest_capture());
+  EXPECT_EQ(read.steps.size(), 2U);
+  EXPECT_EQ(read.note_counts.count("no_step"), 1U);
+}
+
+std::atomic<int> alarms{0};
+void count_alarm(int) { ++alarms; }
+
+TEST_F(Sdk, signals_of_the_host_in_the_middle_of_scopes_lose_nothing) {
+  struct sigaction action{};
+  struct sigaction before{};
+  action.sa_handler = count_alarm;
+  action.sa_flags = SA_RESTART;
+  ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+  enable();
+  ASSERT_EQ(Runtime::capture(schedule(0, 40)), ACCEL_OK);
+  step_until(ACCEL_STATE_ACTIVE);
+  const itimerval often = {{0, 200}, {0, 200}};
+  const itimerval never = {};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  static const Name kBusy("busy", category::kOp);
+  constexpr int kScopes = 150;  // all steps together fit into the ring, however late the drainer comes
+  for (int step = 0; step < 40; ++step) {
+    for (int i = 0; i < kScopes; ++i) const Scope scope(kBusy);
+    ::usleep(1000);
+    Runtime::step();
+  }
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  step_until(ACCEL_STATE_IDLE);
+  ::sigaction(SIGALRM, &before, nullptr);
+  const Read read = read_capture(Runtime::newest_capture());
+  EXPECT_GT(alarms, 0);
+  EXPECT_EQ(std::count(read.scopes.begin(), read.scopes.end(), "busy"), 40 * kScopes);
+  EXPECT_EQ(read.note_counts.count("dropped_records"), 0U);
 }
 
 TEST_F(Sdk, stop_closes_an_open_window_and_takes_back_an_armed_one) {
