@@ -1,22 +1,16 @@
 #include "runtime/session/notify.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include "runtime/buffer/clock.h"
+#include "runtime/session/start_command.h"
 #include "runtime/session/webhook.h"
-
-extern char** environ;
 
 namespace accel::runtime {
 namespace {
@@ -55,41 +49,32 @@ const char* to_file(const RecordIdentity& identity, const char* name, const char
   return why;
 }
 
-// The shell starts the command in the background and ends at once: it is the only child that the host could notice, for
-// some milliseconds, and nobody has to wait for the command itself.
 const char* to_command(const char* command, const char* message) {
-  char script[600];
-  const int length = std::snprintf(script, sizeof script, "{ %s\n} </dev/null >/dev/null 2>&1 &", command);
-  if (length < 0 || static_cast<std::size_t>(length) >= sizeof script) return "the command is too long";
   char variable[1100];
   std::snprintf(variable, sizeof variable, "ACCEL_MESSAGE=%s", message);
-  std::size_t count = 0;
-  while (environ[count] != nullptr) ++count;
-  auto** environment = static_cast<char**>(std::malloc((count + 2) * sizeof(char*)));
-  if (environment == nullptr) return "memory is short";
-  environment[0] = variable;
-  std::memcpy(environment + 1, environ, (count + 1) * sizeof(char*));
-  posix_spawnattr_t attributes;
-  sigset_t none;
-  sigset_t defaults;
-  ::sigemptyset(&none);
-  ::sigfillset(&defaults);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  char shell[] = "/bin/sh";
-  char flag[] = "-c";
-  char* words[] = {shell, flag, script, nullptr};
-  pid_t child = -1;
-  const int error = ::posix_spawn(&child, shell, nullptr, &attributes, words, environment);
-  ::posix_spawnattr_destroy(&attributes);
-  std::free(environment);
-  if (error != 0) return "the command could not be started";
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  const char* const variables[] = {variable};
+  return start_command(command, variables, 1);
+}
+
+// Certificates and proxies are what curl is for. The address and the text reach it as variables: neither is ever text
+// of a shell.
+const char* to_https(const RecordIdentity& identity, const char* url, const char* message) {
+  for (const char* c = url; *c != 0; ++c) {
+    if (static_cast<unsigned char>(*c) <= 0x20 || *c == 0x7f) return "the address is not of the form https://HOST/PATH";
   }
-  return nullptr;
+  if (std::strlen(url) <= std::strlen("https://")) return "the address is not of the form https://HOST/PATH";
+  if (!have_program("curl")) return "https needs the program curl on the PATH that the process was started with";
+  char target[400];
+  char body[1700];
+  std::snprintf(target, sizeof target, "ACCEL_TARGET=%s", url);
+  std::memcpy(body, "ACCEL_BODY=", sizeof "ACCEL_BODY=");
+  const std::size_t head = std::strlen(body);
+  webhook_body(body + head, sizeof body - head, message, identity.rank);
+  const char* const variables[] = {target, body};
+  return start_command(
+      "curl --silent --globoff --proto =https --max-time 10 --header 'Content-Type: application/json' "
+      "--data-raw \"$ACCEL_BODY\" --url \"$ACCEL_TARGET\"",
+      variables, 2);
 }
 
 }  // namespace
@@ -106,10 +91,9 @@ const char* notify(const RecordIdentity& identity, const char* target, const cha
     if ((allowed & kAllowWebhooks) == 0)
       return "webhooks were not allowed when the session started (ACCEL_ALLOW_WEBHOOKS, or "
              "ACCEL_PROFILER_ALLOW=webhooks)";
-    return secure ? "https needs the Python package: this library posts to http:// only"
-                  : post_webhook(target, message, identity.rank);
+    return secure ? to_https(identity, target, message) : post_webhook(target, message, identity.rank);
   }
-  return "a target is file:NAME, command:TEXT or http://HOST[:PORT]/PATH";
+  return "a target is file:NAME, command:TEXT, http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH";
 }
 
 }  // namespace accel::runtime

@@ -117,6 +117,12 @@ void send_post(void* pointer) {
 
 }  // namespace
 
+void webhook_body(char* out, std::size_t size, const char* message, std::int32_t rank) {
+  std::snprintf(out, size, "{\"rank\": %d, \"pid\": %ld, \"text\": \"", rank, static_cast<long>(::getpid()));
+  append_json_text(out, size - 4, message);
+  std::memcpy(out + std::strlen(out), "\"}", sizeof "\"}");
+}
+
 const char* post_webhook(const char* url, const char* message, std::int32_t rank) {
   auto* post = static_cast<Post*>(std::calloc(1, sizeof(Post)));
   if (post == nullptr) return "memory is short";
@@ -127,10 +133,7 @@ const char* post_webhook(const char* url, const char* message, std::int32_t rank
     g_posts.fetch_sub(1);
     why = "earlier posts are still waiting for their receiver";
   } else {
-    std::snprintf(post->body, sizeof post->body, "{\"rank\": %d, \"pid\": %ld, \"text\": \"", rank,
-                  static_cast<long>(::getpid()));
-    append_json_text(post->body, sizeof post->body - 4, message);
-    std::memcpy(post->body + std::strlen(post->body), "\"}", sizeof "\"}");
+    webhook_body(post->body, sizeof post->body, message, rank);
     if (start_detached("accel-webhook", 10, send_post, post)) return nullptr;
     g_posts.fetch_sub(1);
     why = "no thread is to be had";

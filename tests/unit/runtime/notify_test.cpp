@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -90,8 +91,47 @@ TEST_F(Notify, a_webhook_is_one_post_with_the_text_as_json) {
 
 TEST_F(Notify, addresses_that_are_none_are_refused_before_anything_is_sent) {
   for (const char* url : {"http://", "http://host:port/", "http://host:123456789/", "http://host/a b",
-                          "http://host/\r\nX: y", "https://host/"})
+                          "http://host/\r\nX: y", "https://", "https://host/a b", "https://host/\n-o x"})
     EXPECT_NE(tell(url, kAllowWebhooks), nullptr) << url;
+}
+
+// curl is looked for on the PATH that the process was started with, so the test is a process of its own.
+TEST_F(Notify, an_https_webhook_is_handed_to_curl_with_nothing_of_it_as_text_of_a_shell) {
+  if (const char* told = std::getenv("ACCEL_TEST_HTTPS_TOLD")) {
+    const std::string url = std::string("https://hooks.example/x?$(touch%20") + told + ".bad)';'&n=1";
+    EXPECT_NE(tell(url), nullptr) << "not allowed";
+    EXPECT_EQ(tell(url, kAllowWebhooks), nullptr);
+    for (int i = 0; i < 1000 && text_of(told).find("END") == std::string::npos; ++i) ::usleep(10000);
+    return;
+  }
+  const std::filesystem::path folder = folder_.path();
+  const std::filesystem::path told = folder / "told";
+  std::ofstream(folder / "curl") << "#!/bin/sh\nfor word; do printf '%s\\n' \"$word\" >> " << told
+                                 << "; done; echo END >> " << told << "\n";
+  std::filesystem::permissions(folder / "curl", std::filesystem::perms::owner_all);
+  const auto run = [&](const std::string& path) {
+    const std::string variables[] = {"PATH=" + path, "ACCEL_TEST_HTTPS_TOLD=" + told.string()};
+    char* environment[] = {const_cast<char*>(variables[0].c_str()), const_cast<char*>(variables[1].c_str()), nullptr};
+    char program[] = "/proc/self/exe";
+    char filter[] = "--gtest_filter=Notify.an_https_webhook*";
+    char* words[] = {program, filter, nullptr};
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::close(1);
+      ::execve(program, words, environment);
+      ::_exit(99);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return status;
+  };
+  EXPECT_EQ(run(folder.string() + ":/usr/bin:/bin"), 0);
+  const std::string text = text_of(told);
+  EXPECT_NE(text.find("\nhttps://hooks.example/x?$(touch%20"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n{\"rank\": 3, \"pid\": "), std::string::npos) << text;
+  EXPECT_NE(text.find("loss \\\"is\\\" bad\"}\n"), std::string::npos) << text;
+  EXPECT_FALSE(std::filesystem::exists(told.string() + ".bad"));
+  EXPECT_NE(run((folder / "empty").string()), 0) << "without curl the reason is said";
 }
 
 TEST(SharedMemory, a_small_one_is_told_with_the_exact_remedy_and_a_large_one_is_not) {
