@@ -36,6 +36,7 @@ TEST_F(Sdk, threads_that_switch_it_on_at_once_get_one_session_and_its_first_requ
     std::atomic<int> ready{0};
     std::atomic<int> good{0};
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&] {
         ++ready;
