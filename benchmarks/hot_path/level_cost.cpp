@@ -35,9 +35,10 @@ double seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// The work of one scope: a chain of multiplications that no compiler shortens.
-double work(double value, long length) {
+// The work of one scope: a chain of multiplications that no compiler shortens or moves past a reading of a clock.
+[[gnu::noinline]] double work(double value, long length) {
   for (long i = 0; i < length; ++i) value = value * 0.999999 + 1e-6;
+  asm volatile("" : "+m"(value) : : "memory");
   return value;
 }
 
@@ -64,6 +65,7 @@ bool step_until(Job& job, accel_state state) {
   for (int i = 0; i < 20000; ++i) {
     if (ap::Runtime::state() == state) return true;
     job.step(true);
+    if (job.length == 0) ::usleep(100);
   }
   return false;
 }
@@ -194,7 +196,10 @@ int main(int argc, char** argv) {
     Job small;
     small.length = 0;
     small.scopes = 1;
-    if (!prepare(small, way, folder)) return 1;
+    if (!prepare(small, way, folder)) {
+      std::fprintf(stderr, "no calls could be priced in the state '%s'\n", kNames[way]);
+      return 1;
+    }
     const double scope = price([&] { const ap::Scope one(small.name); });
     ap::Step info;
     info.loss = 1;
