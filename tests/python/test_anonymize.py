@@ -20,6 +20,9 @@ CAPTURES = [
     GOLDEN / "fsdp2.rank0.json.gz",
     SHARED / "h200/variety/all_options.json.gz",
     SHARED / "h200/pairs/python_heavy.before.json.gz",
+    SHARED / "h200/pairs/python_heavy.after.json.gz",
+    SHARED / "h200/pairs/cpu_layernorm.before.json.gz",
+    SHARED / "h200/pairs/cpu_layernorm.after.json.gz",
     SHARED / "h200/pairs/starved_images.before.json.gz",
     SHARED / "h200/pairs/periodic_sync.before.json.gz",
     SHARED / "h200/ddp/ddp_straggler.rank2.json.gz",
@@ -135,6 +138,45 @@ def test_the_diagnosis_is_the_same(capture, tmp_path):
     assert [[finding[key] for key in figures] for finding in plain["findings"]] == [[finding[key] for key in figures] for finding in hidden["findings"]]
     assert [op["flops"] for op in plain["operators"]] == [op["flops"] for op in hidden["operators"]]
     assert {(note["code"], note["count"]) for note in plain["notes"]} == {(note["code"], note["count"]) for note in hidden["notes"]}
+
+
+def sentences(value, path=""):
+    """Every text of a diagnosis with where it stands."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from sentences(member, f"{path}.{key}")
+    elif isinstance(value, list):
+        for place, member in enumerate(value):
+            yield from sentences(member, f"{path}[{place}]")
+
+
+def told(key: Path, text: str) -> str:
+    """The text with the owner's names in the place of the pseudonyms."""
+    names = {pseudonym: name for group in json.loads(key.read_text()).values() if isinstance(group, dict) for pseudonym, name in group.items()}
+    # A file's pseudonym keeps the ending, which is part of its name in the key.
+    return re.sub(r"([a-z]+_\d+)(\.py)?", lambda match: names[match[1]] if match[1] in names else match[0], text)
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+def test_every_sentence_of_the_diagnosis_is_the_same_up_to_the_pseudonyms(capture, tmp_path):
+    if not capture.exists():
+        pytest.skip("no shared captures here")
+    key = tmp_path / "key.json"
+    analyze(capture, tmp_path / "plain")
+    analyze(capture, tmp_path / "hidden", "--anonymize", "--key", str(key))
+    plain, hidden = report_of(tmp_path / "plain"), report_of(tmp_path / "hidden")
+    compared = 0
+    for part in ("verdict", "findings", "plan", "health", "step_time", "time_breakdown_undisturbed"):
+        pairs = list(zip(sentences(plain[part]), sentences(hidden[part]), strict=True))
+        for (path, own), (other, text) in pairs:
+            assert path == other
+            # Long names are cut where they stand in a sentence: what is left of both must agree.
+            kept = own.partition("...")[0]
+            assert told(key, text).startswith(kept) if "..." in own else told(key, text) == own, (path, own, told(key, text))
+        compared += len(pairs)
+    assert compared > 20
 
 
 def test_the_diagnosis_of_a_job_is_the_same(tmp_path):
