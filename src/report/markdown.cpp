@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "report/chinese.h"
 #include "report/compare_text.h"
 #include "report/plain_text.h"
 #include "report/summary_text.h"
@@ -318,6 +319,7 @@ void Page::not_measured() {
 
 std::string write(const Document& document, const WriterOptions& options) {
   if (document.compare) return comparison_text(document, options, true);
+  if (options.language == Language::chinese) return Page(in_chinese(document), options).write();
   return Page(document, options).write();
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "report/chinese.h"
 #include "report/compare_text.h"
 #include "report/plain_text.h"
 #include "report/summary_text.h"
@@ -316,6 +317,7 @@ void Page::files() {
 
 std::string write(const Document& document, const WriterOptions& options) {
   if (document.compare) return comparison_text(document, options, false);
+  if (options.language == Language::chinese) return Page(in_chinese(document), options).write();
   return Page(document, options).write();
 }
 
