@@ -126,6 +126,7 @@ int run(const Options& options) {
   report::Pseudonyms* const hidden = options.anonymize.wanted ? &pseudonyms : nullptr;
   std::vector<fusion::RankDigest> digests;
   std::map<std::string, std::string> path_of;
+  std::vector<report::RankTree> trees;
   int status = kDone;
   for (const Candidate& candidate : *candidates) {
     ConsoleProgress progress(options.quiet, candidate.path);
@@ -133,8 +134,10 @@ int run(const Options& options) {
     AnalysisOptions analysis = options.analysis;
     import.progress = analysis.progress = &progress;
     // One after the other: a trace is gone from memory when its digest is made.
-    auto digest = load_rank(candidate.path, import, analysis, hidden);
+    std::optional<report::RankTree> tree;
+    auto digest = load_rank(candidate.path, import, analysis, hidden, &tree);
     if (digest) {
+      if (tree) trees.push_back(std::move(*tree));
       path_of[digest->source] = candidate.path;
       digests.push_back(std::move(*digest));
       continue;
@@ -184,7 +187,9 @@ int run(const Options& options) {
                           report::parse_language(options.language).value_or(report::Language::english),
                           options.full,
                           options.quiet,
-                          options.no_colour};
+                          options.no_colour,
+                          {},
+                          std::move(trees)};
   for (const report::WriterDescriptor& writer : report::writers())
     if (report::is_available(writer) && !writer.of_one_trace) report.writers.push_back(&writer);
   const auto document = report_job(job, report);

@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "diagnosis/job_diagnosis.h"
 #include "report/build_job.h"
+#include "report/html/rank_trees.h"
 
 namespace accel::cli {
 
@@ -22,6 +23,7 @@ Result<report::Document> report_job(const fusion::Job& job, const JobReportOptio
   report::WriterOptions writer_options;
   writer_options.language = options.language;
   writer_options.rank_reports = options.rank_reports;
+  writer_options.rank_trees = report::choose_rank_trees(document, options.rank_trees);
   std::vector<std::string> contents;
   for (const report::WriterDescriptor* writer : options.writers) {
     if (writer->file_name.empty() || writer->of_one_trace) continue;

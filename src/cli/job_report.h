@@ -22,6 +22,7 @@ struct JobReportOptions {
   bool quiet = false;
   bool no_colour = false;
   std::vector<report::RankReport> rank_reports = {};
+  std::vector<report::RankTree> rank_trees = {};
 };
 
 // More than one rank of one job, with something in common.

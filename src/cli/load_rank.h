@@ -2,6 +2,7 @@
 // thread.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "analysis/analysis.h"
@@ -9,11 +10,14 @@
 #include "fusion/digest/digest.h"
 #include "ingest/importer.h"
 #include "report/anonymize/pseudonyms.h"
+#include "report/writer.h"
 
 namespace accel::cli {
 
 // `pseudonyms` not null: names become pseudonyms. A digest file holds its names for good: it is refused then.
+// `tree` not null: gets the rank's call tree, which a digest has not.
 Result<fusion::RankDigest> load_rank(const std::string& path, const ImportOptions& import,
-                                     const AnalysisOptions& analysis, report::Pseudonyms* pseudonyms);
+                                     const AnalysisOptions& analysis, report::Pseudonyms* pseudonyms,
+                                     std::optional<report::RankTree>* tree = nullptr);
 
 }  // namespace accel::cli

@@ -22,12 +22,19 @@ struct RankReport {
   std::string path;
 };
 
+// The call tree of one rank of a job, packed.
+struct RankTree {
+  std::optional<std::int64_t> rank;
+  std::string columns;  // deflated JSON in base64
+};
+
 struct WriterOptions {
   Language language = Language::english;
   bool colour = false;                   // terminal: escape sequences allowed
   std::size_t columns = 100;             // terminal: width
   std::vector<std::string> files;        // terminal: where the report stands, to be named at the end
   std::vector<RankReport> rank_reports;  // html: of a job, where its ranks have reports of their own
+  std::vector<RankTree> rank_trees;      // html: of a job, where its ranks were read from traces
   const Views* views = nullptr;          // html, perfetto: what goes beyond the Document; null: nothing
 };
 

@@ -29,6 +29,7 @@ const kJobs = [
   ["nccl2", "host_straggler", 2, /held up by rank 1: its host/, "straggler_rank", /the host of rank 1/],
   ["nccl2", "device_imbalance", 2, /held up by rank 1: more work on its device/, "collective_imbalance", /rank 1 the same device work/],
   ["nccl2", "unoverlapped", 2, /no rank holds the others up/, "exposed_communication", /reduction of gradients/],
+  ["nccl2", "fsdp2", 2, /no rank holds the others up/, "exposed_communication", /prefetch in FSDP/],
   ["nccl2", "even", 2, /no rank holds the others up/, null, null],
 ];
 const kAtOnce = 2;
@@ -50,17 +51,34 @@ async function look(on, made, [name, bound, rules, action]) {
   });
 }
 
+// The rank that a finding names is open, every rank can be chosen, and a part that is clicked shows its figures.
+async function flameOfRanks(page, ranks, report) {
+  const card = page.locator(".flame-card");
+  const named = report.findings.flatMap((finding) => finding.where.map((where) => where.rank)).find((rank) => rank !== null) ?? 0;
+  await page.waitForSelector(`.flame-card[data-rank="${named}"] .part`);
+  same(await card.locator("select option").count(), ranks, "ranks with a flame graph");
+  await card.locator(".part").first().click();
+  holds((await text(page, ".flame-card .details")).length > 0, "figures of the heaviest part");
+  const other = (named + 1) % ranks;
+  await card.locator("select").selectOption(String(other));
+  await page.waitForSelector(`.flame-card[data-rank="${other}"] .part`);
+}
+
 async function lookAtJob(on, folder, [place, set, ranks, sentence, rule, action]) {
   const files = Array.from({ length: ranks }, (_, rank) => join(folder, place, `${set}.rank${rank}.json.gz`));
   const made = await on.report(`job-${set}`, "analyze", ...files);
   await on.open(made.html, { viewport: { width: 1440, height: 900 } }, async (page) => {
     holds(sentence.test(await text(page, "h1")), `sentence: ${await text(page, "h1")}`);
     const first = page.locator(".plan-list > li").first();
-    if (rule === null) return same(await first.count(), 0, "plan of a healthy job");
+    if (rule === null) {
+      same(await first.count(), 0, "plan of a healthy job");
+      return flameOfRanks(page, ranks, made.report);
+    }
     same(await first.getAttribute("data-rule"), rule, "rule");
     const title = first.locator("h3").first();
     holds(action.test(await title.innerText()), `first action: ${await title.innerText()}`);
     holds(await title.evaluate((one) => one.getBoundingClientRect().bottom < window.innerHeight), "the first action is below the first screen");
+    await flameOfRanks(page, ranks, made.report);
     await page.click("button[data-view=ranks]");
     same(await page.locator(".heat tbody tr").count(), ranks, "ranks");
     const link = page.locator(".heat tbody a").first();

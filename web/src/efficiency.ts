@@ -93,7 +93,7 @@ export function efficiencyCard(page: Page): HTMLElement | null {
       h("td", { class: "unbroken" }, visible(group.dtype ?? "–")),
       h("td", { class: "n" }, duration(group.ms_per_step)),
       h("td", { class: "n" }, rateOf(group) || "–"),
-      h("td", {}, group.bound ? say("limit_" + group.bound) : "–"),
+      h("td", { class: "unbroken" }, group.bound ? say("limit_" + group.bound) : "–"),
       h("td", {}, share(group.roof_share)),
       h("td", { class: "n" }, group.occupancy === null ? "–" : percent(group.occupancy)),
     ),

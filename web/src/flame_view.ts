@@ -33,6 +33,7 @@ export class FlameView {
     this.zoomed = this.view.root;
     this.element = h("div", { class: "flame" }, h("div", { class: "flame-scroll" }, this.canvas), this.tip, this.spoken);
     new ResizeObserver(() => this.draw()).observe(this.element);
+    this.canvas.addEventListener("repaint", () => this.paint());
     this.canvas.addEventListener("mousemove", (event) => this.hover(event));
     this.canvas.addEventListener("mouseleave", () => this.hover(null));
     this.canvas.addEventListener("click", (event) => this.choose(this.at(event)));

@@ -43,7 +43,11 @@ function fileName(path: string, most: number): string {
 function applyTheme(theme: string): void {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  window.dispatchEvent(new Event("resize"));
+  repaint();
+}
+// What is drawn on canvas has the colours of the time when it was drawn.
+function repaint(): void {
+  for (const canvas of document.querySelectorAll("canvas")) canvas.dispatchEvent(new Event("repaint"));
 }
 
 function start(): void {
@@ -155,7 +159,12 @@ function start(): void {
     );
     replace(root, header, (views[view] as () => HTMLElement)(), h("footer", { class: "quiet" }, `${report.tool.name} ${report.tool.version}`));
   };
-  window.addEventListener("beforeprint", () => openForPrint(document));
+  window.addEventListener("beforeprint", () => {
+    openForPrint(document);
+    applyTheme("light");
+  });
+  window.addEventListener("afterprint", () => applyTheme(theme));
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   render();
   document.documentElement.dataset.ready = "true";
 }

@@ -8,6 +8,7 @@ export interface Page {
   about: About;
   tree: CallTree | null;
   treeBefore: CallTree | null; // of a comparison's first run
+  rankOfTree?: number; // of a job: which of about.rank_trees `tree` is
   selected: string | null;
   tables: () => HTMLElement;
   records: () => Promise<Records | null>; // read when first asked for

@@ -144,16 +144,17 @@ function axisCard(report: Report, collective: Collective, axis: Axis): HTMLEleme
 
 // The ranks in a row and what lies between them.
 function pathDrawing(collective: Collective): HTMLElement | null {
-  if (!collective.path) return null;
+  // Where the topology is not known the sentence above says so: there is nothing to draw.
+  if (!collective.path || collective.path.startsWith("topology unknown")) return null;
   const ranks = collective.ranks.length <= 8 ? collective.ranks : [collective.ranks[0], collective.ranks[1], collective.ranks[collective.ranks.length - 1]];
   if (ranks.length < 2) return null;
-  const gap = 120;
+  const gap = 176;
   const width = 70 + gap * (ranks.length - 1);
   const chart = s("svg", { viewBox: `0 0 ${width} 50`, width, class: "chart path-drawing", role: "img", "aria-label": `${say("collective_path")} ${collective.path}` });
   ranks.forEach((rank, i) => {
     const x = 8 + gap * i;
     const skipped = collective.ranks.length > 8 && i === 2;
-    if (i > 0) chart.append(s("line", { x1: x - gap + 54, x2: x, y1: 30, y2: 30, class: skipped ? "link skipped" : "link" }), s("text", { x: x - gap / 2 + 27, y: 22, class: "tick middle" }, skipped ? "…" : shortened(visible(collective.path), 12)));
+    if (i > 0) chart.append(s("line", { x1: x - gap + 54, x2: x, y1: 30, y2: 30, class: skipped ? "link skipped" : "link" }), s("text", { x: x - gap / 2 + 27, y: 22, class: "tick middle" }, skipped ? "…" : shortened(visible(collective.path), 18)));
     chart.append(s("rect", { x, y: 18, width: 54, height: 24, rx: 4, class: "node" }), s("text", { x: x + 27, y: 34, class: "tick middle" }, `${say("rank")} ${rank}`));
   });
   return h("div", { class: "scroll" }, chart as unknown as HTMLElement);

@@ -1,4 +1,5 @@
 // The words of the page that no other report needs, in English and Chinese; the others come with the data (labels.def).
+import { visible } from "./format";
 import type { About, Pair } from "./types";
 
 export type Language = "en" | "zh";
@@ -8,7 +9,7 @@ const kWords: Record<string, Pair> = {
   timeline: ["Timeline", "时间线"],
   raw: ["Raw data", "原始数据"],
   views: ["Views", "视图"],
-  original: ["in English", "英文原句"],
+
   language: ["Language", "语言"],
   theme: ["Colours", "配色"],
   theme_auto: ["auto", "自动"],
@@ -36,6 +37,8 @@ const kWords: Record<string, Pair> = {
   root_device: ["all device work, {} a step", "全部设备工作，每步 {}"],
   flame_none: ["No call tree: the capture holds no complete step.", "没有调用树：采集中没有完整的步。"],
   flame_ranks: ["What single functions took stands in the reports of the single ranks, beside this one; what each rank did, under Ranks.", "单个函数的时间见各进程自己的报告；各进程做了什么见“各进程”。"],
+  flame_one_rank: ["Times of {} alone, over its own complete steps.", "仅 {} 的时间，取其自身的完整步。"],
+  flame_some_ranks: ["{} of the {} ranks are in this file, those that findings name first.", "此文件含 {} 个 rank（共 {} 个），优先收录各发现所指的 rank。"],
   flame_hint: ["Click a part to see it below; double-click or Enter zooms in, Escape zooms out, arrow keys move.", "单击查看详情；双击或回车放大，Esc 缩小，方向键移动。"],
   flame_rest: ["{} small parts are summed into \"other\": the tree keeps the {} with the largest share.", "{} 个小部分合并为 other：调用树保留占比最大的 {} 个。"],
   flame_sum: ["Device time here is the sum of kernel, copy and set durations; streams that overlap count each.", "此处设备时间为内核、拷贝、置零时长之和；流间重叠时各自计入。"],
@@ -294,6 +297,7 @@ const kWords: Record<string, Pair> = {
 
 let language: Language = "en";
 let labels: Record<string, Pair> = {};
+let sentences: Record<string, string> = {};
 let missingIsError = false;
 
 export function setLanguage(to: Language): void {
@@ -304,10 +308,16 @@ export function currentLanguage(): Language {
 }
 export function setLabels(about: About, strict = false): void {
   labels = about.labels;
+  sentences = about.sentences ?? {};
   missingIsError = strict;
 }
 export function pick(pair: Pair): string {
   return language === "zh" && pair[1] !== "" ? pair[1] : pair[0];
+}
+
+// A sentence of the report in the language of the page.
+export function said(sentence: string): string {
+  return visible((language === "zh" && Object.hasOwn(sentences, sentence) && sentences[sentence]) || sentence);
 }
 
 // The word of the page, else of the reports, else the id itself.

@@ -1,15 +1,11 @@
 // The summary: the sentence, the bar, the plan, the flame graph with its details, the ladder, tables and the trust box.
 import { barParts } from "./bar";
 import { choice, copyButton, fold, guarded, h, replace } from "./dom";
-import { FlameView } from "./flame_view";
+import { flameCard } from "./flame_card";
 import { count, duration, evidenceFigure, percent, shortened, span, speedup, visible } from "./format";
-import { details } from "./details";
 import { efficiencyCard, stepsCard } from "./efficiency";
 import { memoryCard } from "./memory";
-import { rankLinks } from "./rank_links";
-import { hasSeveral } from "./ranks_model";
-import { currentLanguage, pick, say } from "./strings";
-import { keyOf, kMainThread, Metric, Part } from "./tree";
+import { currentLanguage, pick, said, say } from "./strings";
 import type { Page } from "./page";
 import type { Evidence, Finding, Gain, PlanStep, Report, TimeParts } from "./types";
 
@@ -48,31 +44,17 @@ function stepLine(report: Report): string {
   return parts.join(zh() ? "；" : "; ");
 }
 
-function headline(report: Report, page: Page): HTMLElement {
+function headline(report: Report): HTMLElement {
   const verdict = report.verdict;
   const section = h("section", { class: "verdict" });
   const chips = h("div", { class: "chips" });
   if (verdict.bound_by !== "unknown") {
     chips.append(h("span", { class: "chip strong" }, `${say("limited_by")} ${say("bound_" + verdict.bound_by)}`), h("span", { class: "chip" }, sureness(verdict.confidence)));
   }
-  let sentence = visible(verdict.sentence);
-  const first = report.findings[0];
-  const rule = first && page.about.rules[first.rule];
-  if (zh() && verdict.bound_by !== "unknown") {
-    sentence = `${say("limited_by")}${say("bound_" + verdict.bound_by)}`;
-    const parts = report.time_breakdown_undisturbed;
-    if (parts && parts.window_ms > 0)
-      sentence += `：${say("whole")} ${duration(parts.window_ms)}，其中${say("compute")} ${duration(parts.compute_ms)}（${percent(parts.compute_ms / parts.window_ms)}），${say("idle")} ${duration(parts.idle_ms)}（${percent(parts.idle_ms / parts.window_ms)}）`;
-    if (rule && first.severity !== "info") sentence += `；${pick(rule.title)}`;
-    if (first?.cost_ms_per_step !== null && first?.cost_ms_per_step !== undefined && first.severity !== "info")
-      sentence += `，${say("costs", duration(first.cost_ms_per_step), percent(first.share_of_step ?? 0))}`;
-    sentence += "。";
-  }
-  section.append(h("h1", {}, sentence));
+  section.append(h("h1", {}, said(verdict.sentence)));
   section.append(chips);
   const line = stepLine(report);
   if (line) section.append(h("p", { class: "step-line" }, h("b", {}, say(unit(report)) + " "), line));
-  if (zh() && verdict.bound_by !== "unknown") section.append(fold({}, [say("original")], () => [h("p", { class: "original", lang: "en" }, visible(verdict.sentence))]));
   return section;
 }
 
@@ -139,7 +121,7 @@ function timeBar(report: Report): HTMLElement {
 
 export function reason(report: Report, path: string): string {
   const entry = report.not_measured.find((item) => item.path === path) ?? report.not_measured.find((item) => item.path.startsWith(path));
-  return say("not_measured") + (entry ? `: ${visible(entry.reason)}` : "");
+  return say("not_measured") + (entry ? `${zh() ? "：" : ": "}${said(entry.reason)}` : "");
 }
 
 // The step before and after on one axis, the band as a lighter stretch.
@@ -182,7 +164,7 @@ function planText(step: PlanStep, finding: Finding | undefined, report: Report):
 
 function evidenceItem(evidence: Evidence): HTMLElement {
   const figure = evidenceFigure(evidence.value, evidence.unit);
-  return h("li", {}, visible(evidence.text), figure && ": ", figure && h("b", {}, figure));
+  return h("li", {}, said(evidence.text), figure && (zh() ? "：" : ": "), figure && h("b", {}, figure));
 }
 
 function placeText(finding: Finding): string[] {
@@ -202,15 +184,13 @@ function command(text: string): HTMLElement | null {
 function findingDetails(finding: Finding, page: Page): HTMLElement {
   const rule = page.about.rules[finding.rule];
   const action = finding.action;
-  const item = (label: string, text: string) => text !== "" && h("p", {}, h("b", {}, `${say(label)}: `), visible(text));
+  const item = (label: string, text: string) => text !== "" && h("p", {}, h("b", {}, `${say(label)}: `), said(text));
   return h(
     "div",
     { class: "finding-body" },
-    zh() && rule && h("p", { class: "original", lang: "en" }, visible(finding.title)),
-    h("ul", { lang: zh() ? "en" : undefined }, finding.evidence.map(evidenceItem)),
+    h("ul", {}, finding.evidence.map(evidenceItem)),
     placeText(finding).map((text) => h("p", {}, h("b", {}, `${say("where")}: `), h("code", {}, text))),
-    h("p", {}, h("b", {}, `${say("action")}: `), visible(action.title), action.detail && `. ${visible(action.detail)}`),
-    zh() && rule && h("p", {}, pick(rule.what_to_do)),
+    h("p", {}, h("b", {}, `${say("action")}: `), said(action.title), action.detail && `${zh() ? "。" : ". "}${said(action.detail)}`),
     h("p", {}, h("b", {}, `${say("gain")}: `), gainText(finding.gain, page.report)),
     item("side_effects", action.side_effects),
     item("not_when", action.not_when),
@@ -220,16 +200,6 @@ function findingDetails(finding: Finding, page: Page): HTMLElement {
   );
 }
 
-// In Chinese from the rule's prose and the finding's figures: sentences with names in them are made in English alone.
-function findingTitle(finding: Finding, page: Page): (Node | string)[] {
-  const rule = page.about.rules[finding.rule];
-  if (!zh() || !rule) return [visible(finding.title)];
-  let text = pick(rule.title);
-  if (finding.cost_ms_per_step !== null && finding.cost_ms_per_step > 0) text += `：${say("costs", duration(finding.cost_ms_per_step), percent(finding.share_of_step ?? 0))}`;
-  const place = finding.where[0];
-  return place ? [text, "，", h("code", {}, shortened(visible(place.name), 60))] : [text];
-}
-
 function plan(report: Report, page: Page): HTMLElement {
   const section = h("section", { class: "card plan" }, h("h2", {}, say("next_steps")));
   const findings = new Map(report.findings.map((finding) => [finding.id, finding]));
@@ -237,13 +207,12 @@ function plan(report: Report, page: Page): HTMLElement {
   const list = h("ol", { class: "plan-list" });
   for (const step of report.plan) {
     const finding = findings.get(step.finding_id);
-    const rule = finding && page.about.rules[finding.rule];
     list.append(
       h(
         "li",
         { "data-rule": step.rule },
-        h("h3", {}, zh() && rule ? pick(rule.what_to_do) : visible(step.title)),
-        finding && h("p", { class: "evidence" }, ...findingTitle(finding, page)),
+        h("h3", {}, said(step.title)),
+        finding && h("p", { class: "evidence" }, said(finding.title)),
         h("p", { class: "expected" }, h("b", {}, `${say("expected_step")}: `), planText(step, finding, report)),
         gainGraphic(report, step.expected_step_ms, step.expected_step_low_ms, step.expected_step_high_ms),
         finding && command(finding.action.command),
@@ -256,7 +225,7 @@ function plan(report: Report, page: Page): HTMLElement {
   if (report.findings.length === 0) section.append(h("p", {}, say(report.verdict.bound_by === "unknown" ? "no_conclusion" : "nothing_found")));
   for (const finding of others) {
     section.append(
-      fold({ class: "other-finding", "data-rule": finding.rule }, [h("span", { class: "severity " + finding.severity }, say("severity_" + finding.severity)), " ", ...findingTitle(finding, page)], () => [
+      fold({ class: "other-finding", "data-rule": finding.rule }, [h("span", { class: "severity " + finding.severity }, say("severity_" + finding.severity)), " ", said(finding.title)], () => [
         findingDetails(finding, page),
         command(finding.action.command),
       ]),
@@ -265,104 +234,11 @@ function plan(report: Report, page: Page): HTMLElement {
   return section;
 }
 
-function flameCard(page: Page): HTMLElement {
-  const section = h("section", { class: "card flame-card" });
-  const tree = page.tree;
-  if (!tree) {
-    const links = rankLinks(page);
-    section.append(h("h2", {}, say("flame")), h("p", { class: "quiet" }, say(links ? "flame_of_ranks" : hasSeveral(page.report) ? "flame_ranks" : "flame_none")), links ?? "");
-    return section;
-  }
-  const bound = page.report.verdict.bound_by;
-  const byDevice = bound === "gpu_compute" || bound === "gpu_memory" || bound === "communication" || page.report.step_time.paced_by === "device";
-  let metric: Metric = byDevice && tree.data.device_total[0] > 0 ? "device" : "host";
-  let folded = false;
-  const panel = h("div", { class: "details-panel" });
-  const view = new FlameView(tree, metric, (key) => open(key));
-  const open = (key: string) => {
-    view.select(key);
-    replace(panel, details(page, key, open));
-    page.selected = key;
-  };
-  page.openDetails = (kind, name) => {
-    const key = keyOf(tree, kind, name);
-    if (!key) return;
-    open(key);
-    panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
-  };
-  const top = h("div", { class: "heaviest" });
-  const partLabel = (part: Part) => {
-    if (part.kind !== "thread") return visible(part.label);
-    const name = tree.flag(part.nodes[0].ids[0], kMainThread) ? say("main_thread") : visible(part.name);
-    return `${name}, ${say("nothing_recorded")}`;
-  };
-  const refresh = () => {
-    view.set(metric, folded);
-    replace(
-      top,
-      h("span", { class: "quiet" }, say("heaviest")),
-      view.parts().map((part, i) =>
-        h(
-          "button",
-          { type: "button", class: "part", title: visible(part.name), click: () => open(part.key) },
-          h("span", { class: "badge" }, i + 1),
-          h("span", { class: "part-name" }, shortened(partLabel(part), 60)),
-          h("b", {}, duration(part.self / tree.steps / 1e6)),
-          h("span", { class: "quiet" }, percent(part.self / view.whole())),
-        ),
-      ),
-    );
-    replace(notes, metric === "device" && say("flame_sum") + " ", tree.data.nodes_summed > 0 && say("flame_rest", count(tree.data.nodes_summed), count(tree.data.most_nodes)));
-  };
-  const notes = h("p", { class: "quiet small" });
-  const fold = h("input", { type: "checkbox" }) as HTMLInputElement;
-  fold.addEventListener("change", () => {
-    folded = fold.checked;
-    refresh();
-  });
-  const search = h("input", { type: "search", placeholder: say("search"), "aria-label": say("search") }) as HTMLInputElement;
-  search.addEventListener("input", () => view.search(search.value));
-  section.append(
-    h(
-      "div",
-      { class: "card-head" },
-      h("h2", {}, say("flame"), " ", h("span", { class: "quiet" }, say("of_recorded"))),
-      h(
-        "div",
-        { class: "controls" },
-        choice<Metric>(
-          say("flame"),
-          [
-            ["host", say("flame_host")],
-            ["device", say("flame_device")],
-          ],
-          metric,
-          (value) => {
-            metric = value;
-            refresh();
-          },
-        ),
-        h("label", {}, fold, say("show_folded")),
-        search,
-        h("button", { type: "button", click: () => view.zoom(null) }, say("zoom_out")),
-      ),
-    ),
-    top,
-    view.element,
-    h("p", { class: "quiet small" }, say("flame_hint")),
-    notes,
-    panel,
-  );
-  refresh();
-  if (page.selected) open(page.selected);
-  return section;
-}
-
 function ladder(report: Report): HTMLElement {
   const section = h("section", { class: "card" }, h("h2", {}, say("ladder")));
   const reasons = new Set<string>();
   const sentence = report.utilisation.sentence;
-  if (typeof sentence === "string") section.append(h("p", { lang: "en" }, visible(sentence)));
+  if (typeof sentence === "string") section.append(h("p", {}, said(sentence)));
   for (const rung of ["nvml", "device_busy", "sm_active", "sm_active_estimate", "tensor_active", "tensor_time", "roof_share", "mfu"]) {
     const value = report.utilisation[rung];
     if (value === undefined || typeof value === "string") continue;
@@ -409,18 +285,18 @@ function trust(report: Report): HTMLElement {
         { class: "note" },
         h("span", { class: "severity " + note.severity }, note.severity),
         " ",
-        visible(note.message),
+        said(note.message),
         note.count > 1 && `, ${count(note.count)} ${say("times")}`,
         note.where && h("span", { class: "quiet" }, ", ", visible(note.where)),
         h("br"),
-        h("span", { class: "quiet" }, "→ ", visible(note.remedy)),
+        h("span", { class: "quiet" }, "→ ", said(note.remedy)),
       ),
     );
   }
   section.append(h("h3", {}, say("trust_distortion")));
   if (report.distortion.cost_ms === null) section.append(h("p", {}, say("cost_unknown")));
   else {
-    section.append(h("p", {}, h("b", {}, duration(report.distortion.cost_ms)), ` ${say("per_" + unit(report))}`, report.distortion.model && h("span", { class: "quiet" }, `: ${visible(report.distortion.model)}`)));
+    section.append(h("p", {}, h("b", {}, duration(report.distortion.cost_ms)), ` ${say("per_" + unit(report))}`, report.distortion.model && h("span", { class: "quiet" }, `${zh() ? "：" : ": "}${said(report.distortion.model as string)}`)));
     const kinds = Object.entries(report.distortion.by_kind).filter(([, ms]) => ms > 0);
     if (kinds.length > 0) section.append(h("p", { class: "quiet" }, kinds.map(([kind, ms]) => `${visible(kind)} ${duration(ms)}`).join(", ")));
   }
@@ -429,7 +305,7 @@ function trust(report: Report): HTMLElement {
   for (const entry of report.not_measured) reasons.set(entry.reason, [...(reasons.get(entry.reason) ?? []), entry.path]);
   section.append(
     fold({}, [`${say("trust_missing")} (${report.not_measured.length})`], () => [
-      h("dl", {}, [...reasons].flatMap(([text, paths]) => [h("dt", {}, visible(text)), h("dd", {}, paths.map((path) => h("code", {}, path)))])),
+      h("dl", {}, [...reasons].flatMap(([text, paths]) => [h("dt", {}, said(text)), h("dd", {}, paths.map((path) => h("code", {}, path)))])),
     ]),
   );
   return section;
@@ -440,7 +316,7 @@ export function summary(page: Page): HTMLElement {
   return h(
     "main",
     { class: "summary" },
-    guarded(() => headline(report, page)),
+    guarded(() => headline(report)),
     h("div", { class: "columns" }, h("div", {}, guarded(() => timeBar(report)), guarded(() => flameCard(page))), h("div", {}, guarded(() => plan(report, page)))),
     h("div", { class: "columns even" }, guarded(() => ladder(report)), guarded(() => trust(report))),
     guarded(() => stepsCard(report)),

@@ -99,6 +99,7 @@ export class TimelineView {
     new ResizeObserver(() => this.draw()).observe(this.scroller);
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("mousedown", (event) => this.press(event));
+    this.canvas.addEventListener("repaint", () => this.paint());
     this.canvas.addEventListener("mousemove", (event) => this.hover(event));
     this.canvas.addEventListener("mouseleave", () => (this.tip.hidden = true));
     this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
@@ -297,11 +298,12 @@ export class TimelineView {
         if (sampleTime[middle] >= this.from) high = middle;
         else low = middle + 1;
       }
-      let before = low > series.first ? sampleValue[low - 1] : 0;
+      // Nothing is known before the first sample.
+      let before = sampleValue[low > series.first ? low - 1 : low];
       for (let i = low; i < series.first + series.count; ++i) {
         const x = this.x(sampleTime[i]);
         if (x > this.width()) break;
-        if (!began) c.moveTo(kGutter, y(before));
+        if (!began) c.moveTo(low > series.first ? kGutter : Math.max(kGutter, x), y(before));
         began = true;
         if (x - lastX < 0.4) {
           before = Math.max(before, sampleValue[i]);
@@ -312,11 +314,17 @@ export class TimelineView {
         c.lineTo(x, y(before));
         lastX = x;
       }
-      if (!began) c.moveTo(kGutter, y(before));
-      c.lineTo(this.width(), y(before));
+      if (!began && low > series.first) c.moveTo(kGutter, y(before));
+      if (began || low > series.first) c.lineTo(this.width(), y(before));
       c.stroke();
       c.fillStyle = quiet;
-      c.fillText(series.unit === "bytes" ? bytes(most) : threeDigits(most), kGutter + 4, lane.y + 7);
+      // Recorders name the unit of a counter at the end of its name.
+      const text = series.unit === "bytes" || series.name?.endsWith("_bytes") ? bytes(most) : Number.isInteger(most) ? count(most) : threeDigits(most);
+      const ink = c.fillStyle;
+      c.fillStyle = colour("--card");
+      c.fillRect(kGutter + 2, lane.y, c.measureText(text).width + 4, 14);
+      c.fillStyle = ink;
+      c.fillText(text, kGutter + 4, lane.y + 7);
     }
   }
 

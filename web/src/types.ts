@@ -142,7 +142,9 @@ export interface About {
   language: "zh" | null;
   records: boolean; // single records stand behind the page
   perfetto: string | null; // file beside the page
+  rank_trees: (number | null)[]; // ranks of a job whose call trees stand behind the page
   rank_reports: { rank: number | null; path: string }[]; // pages of the ranks of a job
+  sentences: Record<string, string>; // Chinese for what the report says in English, where there is one
   labels: Record<string, Pair>;
   rules: Record<string, { title: Pair; meaning: Pair; how_we_know: Pair; what_to_do: Pair; when_wrong: Pair }>;
 }

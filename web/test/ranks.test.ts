@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { firstRankNamed } from "../src/rank_trees";
 import { Collective, axisOf, hasSeveral, heatMap, kinds, oddRanks, ranges, ranksOf, shades, shortList, tellingMeasure, waitOf } from "../src/ranks_model";
 import type { Report, TimeParts } from "../src/types";
 
@@ -98,4 +99,12 @@ test("one rank without collectives is no job of several ranks", () => {
   assert.equal(hasSeveral(one), false);
   assert.deepEqual(ranksOf(one), []);
   assert.equal(hasSeveral(job([])), true);
+});
+
+test("the flame graph of a job opens with the rank that a finding names first", () => {
+  const where = (rank: number | null) => ({ kind: "op", name: "x", file: null, line: null, rank, host: null, device: null });
+  const report = { findings: [{ where: [where(null), where(9)] }, { where: [where(2)] }] } as unknown as Report;
+  assert.equal(firstRankNamed(report, [0, 1, 2, 3]), 2);
+  assert.equal(firstRankNamed(report, [0, 9, 2]), 1);
+  assert.equal(firstRankNamed({ findings: [] } as unknown as Report, [4, 5]), 0);
 });

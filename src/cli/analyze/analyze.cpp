@@ -27,6 +27,7 @@
 #include "fusion/rank_set/load_digest.h"
 #include "report/anonymize/anonymize.h"
 #include "report/build_document.h"
+#include "report/html/rank_trees.h"
 #include "report/html/views.h"
 #include "report/writer.h"
 
@@ -119,6 +120,7 @@ class Run {
   std::optional<fusion::Topology> topology_;  // of the hosts, where it is known
   std::vector<fusion::RankDigest> digests_;   // of all of them then: ranks of one job are compared at the end
   std::vector<report::RankReport> rank_reports_;
+  std::vector<report::RankTree> rank_trees_;
   std::vector<std::string> skipped_;  // files of folders that are no traces
   std::string last_reason_;
   FlightDumps flight_dumps_;
@@ -239,8 +241,10 @@ Result<void> Run::write_to_own_folder(const Analysed& analysed) {
   const auto page = std::find_if(options_.writers.begin(), options_.writers.end(),
                                  [](const auto* writer) { return writer->id == "html"; });
   if (page != options_.writers.end()) {
-    rank_reports_.push_back(
-        {analysed.document.inputs.front().rank, analysed.name + "/" + std::string((*page)->file_name)});
+    const std::optional<std::int64_t> rank = analysed.document.inputs.front().rank;
+    rank_reports_.push_back({rank, analysed.name + "/" + std::string((*page)->file_name)});
+    if (auto tree = report::pack_rank_tree(rank, analysed.views.call_tree.get()))
+      rank_trees_.push_back(std::move(*tree));
   }
   overview_.push_back(overview_row(analysed.name, analysed.document, options_.language));
   return {};
@@ -317,7 +321,7 @@ Result<void> Run::finish_several(const std::optional<fusion::Job>& job) {
   }
   if (!job) return {};
   const auto document = report_job(*job, {base_folder(), options_.writers, options_.language, options_.report.full,
-                                          !prints(), options_.no_colour, rank_reports_});
+                                          !prints(), options_.no_colour, rank_reports_, rank_trees_});
   if (!document) return document.error();
   lost_data_ = lost_data_ || lost_data(*document);
   return {};

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/call_tree/call_tree.h"
-#include "analysis/kernel_table.h"
 #include "diagnosis/rule.h"
+#include "report/chinese.h"
 #include "report/html/page.h"
+#include "report/html/rank_trees.h"
 #include "report/html/views.h"
 #include "report/plain_text.h"
 #include "report/writer.h"
@@ -35,49 +35,14 @@ void append_data(std::string& out, std::string_view id, std::string_view json) {
   out += "</script>\n";
 }
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-// Columns, since rows would repeat their keys.
-Json call_tree_json(const CallTree& tree) {
-  Json names = Json::array();
-  for (const std::string& name : tree.names) names.push_back(valid_utf8(name));
-  Json parent = Json::array(), name = Json::array(), kind = Json::array(), flags = Json::array(), count = Json::array();
-  Json host_self = Json::array(), host_total = Json::array(), device_self = Json::array(), device_total = Json::array();
-  Json short_names = Json::object();
-  for (const CallNode& node : tree.nodes) {
-    parent.push_back(node.parent);
-    name.push_back(node.name);
-    kind.push_back(static_cast<int>(node.kind));
-    flags.push_back(node.flags);
-    count.push_back(node.count);
-    host_self.push_back(node.host_self_ns);
-    host_total.push_back(node.host_total_ns);
-    device_self.push_back(node.device_self_ns);
-    device_total.push_back(node.device_total_ns);
-    if (node.kind == CallKind::kernel) {
-      const std::string key = std::to_string(node.name);
-      if (!short_names.contains(key)) short_names[key] = valid_utf8(short_kernel_name(tree.names[node.name]));
-    }
-  }
-  Json kinds = Json::array();
-  for (int k = 0; k <= static_cast<int>(CallKind::rest); ++k) kinds.push_back(to_string(static_cast<CallKind>(k)));
-  return {{"steps", tree.steps},
-          {"nodes_summed", tree.nodes_summed},
-          {"most_nodes", kCallTreeNodes},
-          {"device_other_ns", tree.device_other_ns},
-          {"kinds", std::move(kinds)},
-          {"names", std::move(names)},
-          {"short_names", std::move(short_names)},
-          {"parent", std::move(parent)},
-          {"name", std::move(name)},
-          {"kind", std::move(kind)},
-          {"flags", std::move(flags)},
-          {"count", std::move(count)},
-          {"host_self", std::move(host_self)},
-          {"host_total", std::move(host_total)},
-          {"device_self", std::move(device_self)},
-          {"device_total", std::move(device_total)}};
+// Base64, in which nothing can end the element.
+void append_packed(std::string& out, const std::string& id, std::string_view base64) {
+  out += "<script type=\"text/plain\" id=\"" + id + "\">";
+  out += base64;
+  out += "</script>\n";
 }
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json labels_json() {
   Json labels = Json::object();
@@ -106,10 +71,23 @@ Json rules_json(const Document& document) {
   return list;
 }
 
+// Chinese for what the report says in English.
+Json sentences_json(const Document& document) {
+  Json list = Json::object();
+  for (const auto& [english, chinese] : chinese_sentences(document)) list[english] = chinese;
+  return list;
+}
+
 Json rank_reports_json(const WriterOptions& options) {
   Json list = Json::array();
   for (const RankReport& report : options.rank_reports)
     list.push_back({{"rank", report.rank ? Json(*report.rank) : Json(nullptr)}, {"path", valid_utf8(report.path)}});
+  return list;
+}
+
+Json rank_trees_json(const WriterOptions& options) {
+  Json list = Json::array();
+  for (const RankTree& tree : options.rank_trees) list.push_back(tree.rank ? Json(*tree.rank) : Json(nullptr));
   return list;
 }
 
@@ -123,11 +101,13 @@ std::string write(const Document& document, const WriterOptions& options) {
                                  ? Json(find_writer("perfetto")->file_name)
                                  : Json(nullptr)},
                 {"rank_reports", rank_reports_json(options)},
+                {"rank_trees", rank_trees_json(options)},
+                {"sentences", sentences_json(document)},
                 {"labels", labels_json()},
                 {"rules", rules_json(document)}};
   append_data(page, "about", dumped(about));
   const auto append_tree = [&](std::string_view id, const std::shared_ptr<const CallTree>& tree) {
-    if (tree && !tree->nodes.empty()) append_data(page, id, dumped(call_tree_json(*tree)));
+    if (tree && !tree->nodes.empty()) append_data(page, id, call_tree_json(*tree));
   };
   if (options.views != nullptr) {
     append_tree("call-tree", options.views->call_tree);
@@ -137,8 +117,10 @@ std::string write(const Document& document, const WriterOptions& options) {
   page += kPageTail;
   if (has_records) {
     append_data(page, "timeline-about", options.views->timeline.about);
-    page += "<script type=\"text/plain\" id=\"timeline-columns\">" + options.views->timeline.columns + "</script>\n";
+    append_packed(page, "timeline-columns", options.views->timeline.columns);
   }
+  for (std::size_t i = 0; i < options.rank_trees.size(); ++i)
+    append_packed(page, "rank-tree-" + std::to_string(i), options.rank_trees[i].columns);
   page += "</body>\n</html>\n";
   return page;
 }
