@@ -31,6 +31,7 @@ Result<report::Document> report_job(const fusion::Job& job, const JobReportOptio
     writer_options.files.push_back((options.folder / writer->file_name).string());
   }
   std::vector<OutputFile> files;
+  files.reserve(contents.size());
   for (std::size_t i = 0; i < contents.size(); ++i) files.push_back({writer_options.files[i], contents[i]});
   if (auto written = write_files(files, interrupted); !written) return written.error();
   if (options.quiet) return document;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "analysis/kernel_table.h"
 #include "report/html/packed.h"
@@ -71,8 +72,7 @@ std::vector<RankTree> choose_rank_trees(const Document& document, std::vector<Ra
   const auto take = [&](RankTree& tree) {
     if (tree.columns.empty() || chosen.size() >= kRankTrees || bytes + tree.columns.size() > kBytesOfRankTrees) return;
     bytes += tree.columns.size();
-    chosen.push_back(std::move(tree));
-    tree.columns.clear();
+    chosen.push_back({tree.rank, std::exchange(tree.columns, {})});
   };
   for (const Finding& finding : document.findings) {
     for (const Location& place : finding.where) {
