@@ -47,6 +47,19 @@ struct Anchor {
   std::int64_t count = 0;
 };
 
+// Where a host's end stands.
+struct Place {
+  std::uint32_t anchor = 0;
+  std::uint32_t end = 0;  // row of its ends
+};
+
+// Ends of one host's ranks in one collective.
+struct HostEnds {
+  std::int64_t first_ns = 0;
+  double above_ns = 0;
+  double count = 0;
+};
+
 // Clocks that contradict themselves may be fitted to anything: differences of such times must still be numbers.
 std::int64_t on_axis(const HostClock& clock, std::int64_t time_ns) {
   constexpr std::int64_t kLast = (std::int64_t{1} << 62) - 1;
@@ -93,8 +106,6 @@ class Aligner {
     }
   }
 
-  const CommunicationEvent& event(const Member& member) const { return set_.ranks[member.rank].events[member.event]; }
-
   void collect_anchors() {
     for (const MatchedCollective& collective : matching_.collectives) {
       if (is_one_sided(collective.name) || !collective.complete) continue;
@@ -103,29 +114,45 @@ class Aligner {
       double longest = 0;
       std::uint32_t last = 0;
       for (const Member& member : collective.members) {
-        const double length = static_cast<double>(event(member).end_ns - event(member).start_ns);
+        const double length = member.length_ns();
         longest = std::max(longest, length);
         if (length >= shortest) continue;
         shortest = length;
         last = out_.host_of_rank[member.rank];
       }
-      std::map<std::uint32_t, std::vector<std::int64_t>> ends;
-      for (const Member& member : collective.members)
-        ends[out_.host_of_rank[member.rank]].push_back(event(member).end_ns);
-      if (ends.size() < 2) continue;
-      for (const auto& [host, times] : ends) {
-        double above = 0;
-        for (const std::int64_t time : times) above += static_cast<double>(time - times.front());
-        const auto count = static_cast<double>(times.size());
-        anchor.ends.push_back({host, times.front() + std::llround(above / count), host == last ? 1.0 / count : 0.0});
-      }
+      anchor.ends = mean_ends(collective, last);
+      if (anchor.ends.size() < 2) continue;
       anchor.transfer_ns = shortest;
       anchor.bias_ns = std::min(shortest, longest - shortest);
       anchors_.push_back(std::move(anchor));
     }
     of_host_.resize(out_.hosts.size());
     for (std::uint32_t i = 0; i < anchors_.size(); ++i)
-      for (const Anchor::End& end : anchors_[i].ends) of_host_[end.host].push_back(i);
+      for (std::uint32_t e = 0; e < anchors_[i].ends.size(); ++e) of_host_[anchors_[i].ends[e].host].push_back({i, e});
+  }
+
+  // Of each host that takes part, ascending. `last`: where the last rank arrived.
+  std::vector<Anchor::End> mean_ends(const MatchedCollective& collective, std::uint32_t last) {
+    ends_.resize(out_.hosts.size());
+    std::vector<Anchor::End> ends;
+    for (const Member& member : collective.members) {
+      HostEnds& host = ends_[out_.host_of_rank[member.rank]];
+      if (host.count == 0) {
+        host.first_ns = member.end_ns;
+        ends.push_back({out_.host_of_rank[member.rank], 0, 0});
+      }
+      host.above_ns += static_cast<double>(member.end_ns - host.first_ns);
+      ++host.count;
+    }
+    for (Anchor::End& end : ends) {
+      HostEnds& host = ends_[end.host];
+      end.end_ns = host.first_ns + std::llround(host.above_ns / host.count);
+      end.last_share = end.host == last ? 1.0 / host.count : 0.0;
+      host = {};
+    }
+    const auto before = [](const Anchor::End& a, const Anchor::End& b) { return a.host < b.host; };
+    if (!std::is_sorted(ends.begin(), ends.end(), before)) std::sort(ends.begin(), ends.end(), before);
+    return ends;
   }
 
   // Hosts one after the other, each against those that are placed: the one that shares most with them first.
@@ -137,10 +164,10 @@ class Aligner {
     out_.hosts[0].method = "reference: its clock is the common one";
     while (true) {
       out_.hosts[next].aligned = true;
-      for (const std::uint32_t i : of_host_[next]) {
-        if (seen[i]) continue;
-        seen[i] = true;
-        for (const Anchor::End& end : anchors_[i].ends) ++shared[end.host];
+      for (const Place& place : of_host_[next]) {
+        if (seen[place.anchor]) continue;
+        seen[place.anchor] = true;
+        for (const Anchor::End& end : anchors_[place.anchor].ends) ++shared[end.host];
       }
       if (next == reference_) {
         count_ends(next);
@@ -159,16 +186,11 @@ class Aligner {
     }
   }
 
-  Anchor::End& end_of(Anchor& anchor, std::uint32_t host) const {
-    return *std::lower_bound(anchor.ends.begin(), anchor.ends.end(), host,
-                             [](const Anchor::End& end, std::uint32_t wanted) { return end.host < wanted; });
-  }
-
   // The ends of a host as its clock is placed now.
   void count_ends(std::uint32_t host) {
-    for (const std::uint32_t i : of_host_[host]) {
-      Anchor& anchor = anchors_[i];
-      Anchor::End& end = end_of(anchor, host);
+    for (const Place& place : of_host_[host]) {
+      Anchor& anchor = anchors_[place.anchor];
+      Anchor::End& end = anchor.ends[place.end];
       const std::int64_t time = common(host, end.end_ns);
       if (anchor.count == 0) anchor.base_ns = time;
       if (end.counted) {
@@ -223,9 +245,9 @@ class Aligner {
   void fit(std::uint32_t host) {
     HostClock& clock = out_.hosts[host];
     std::vector<Sample> samples;
-    for (const std::uint32_t i : of_host_[host]) {
-      Anchor& anchor = anchors_[i];
-      const Anchor::End& own = end_of(anchor, host);
+    for (const Place& place : of_host_[host]) {
+      const Anchor& anchor = anchors_[place.anchor];
+      const Anchor::End& own = anchor.ends[place.end];
       const Target other = target(anchor, own);
       if (!other.found) continue;
       samples.push_back({own.end_ns, other.time_ns - own.end_ns, other.bias_ns - anchor.bias_ns * own.last_share,
@@ -278,8 +300,8 @@ class Aligner {
       std::uint32_t starter = 0;
       for (const Member& member : collective.members) {
         if (!out_.aligned(member.rank)) continue;
-        const std::int64_t start = out_.common_ns(member.rank, event(member).start_ns);
-        const std::int64_t end = out_.common_ns(member.rank, event(member).end_ns);
+        const std::int64_t start = out_.common_ns(member.rank, member.start_ns);
+        const std::int64_t end = out_.common_ns(member.rank, member.end_ns);
         if (!first_end || end < *first_end) {
           first_end = end;
           ender = member.rank;
@@ -301,7 +323,8 @@ class Aligner {
   const CollectiveMatching& matching_;
   ClockAlignment out_;
   std::vector<Anchor> anchors_;
-  std::vector<std::vector<std::uint32_t>> of_host_;
+  std::vector<std::vector<Place>> of_host_;
+  std::vector<HostEnds> ends_;  // by host: of the collective at work
   std::uint32_t reference_ = 0;
 };
 

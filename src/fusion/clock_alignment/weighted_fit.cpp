@@ -18,7 +18,8 @@ constexpr double kOutlier = 4;  // robust sigmas
 using Matrix = std::array<std::array<double, 3>, 3>;
 using Vector = std::array<double, 3>;
 
-double median(std::vector<double> values) {
+// Reorders them.
+double median(std::vector<double>& values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -60,7 +61,9 @@ struct Solution {
   Matrix covariance{};
 };
 
-Solution solve(const std::vector<FitPoint>& points, const std::vector<double>& weights, bool with_slope) {
+// Values are taken above `center`: near zero the numbers stay exact.
+Solution solve(const std::vector<FitPoint>& points, double center, const std::vector<double>& weights,
+               bool with_slope) {
   Matrix a{};
   Vector b{};
   a[0][0] = 1e-30;
@@ -70,7 +73,7 @@ Solution solve(const std::vector<FitPoint>& points, const std::vector<double>& w
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Vector row{1, with_slope ? points[i].time : 0, points[i].bias};
     for (std::size_t j = 0; j < 3; ++j) {
-      b[j] += weights[i] * row[j] * points[i].value;
+      b[j] += weights[i] * row[j] * (points[i].value - center);
       for (std::size_t k = 0; k < 3; ++k) a[j][k] += weights[i] * row[j] * row[k];
     }
   }
@@ -90,27 +93,26 @@ Fit fit_clock(const std::vector<FitPoint>& points, bool with_slope) {
   std::vector<double> values;
   values.reserve(points.size());
   for (const FitPoint& point : points) values.push_back(point.value - kBiasPrior * point.bias);
-  double center = median(values);
-  std::vector<double> residuals(points.size());
-  for (std::size_t i = 0; i < points.size(); ++i) residuals[i] = values[i] - center;
+  std::vector<double> residuals = values;
+  const double center = median(values);
+  for (double& residual : residuals) residual -= center;
   std::vector<double> weights(points.size());
   Solution solution;
-  double scale = 1;
   for (int round = 0; round < kRounds; ++round) {
     // Residuals in units of what was expected of each point; the scale says how wrong that expectation is.
-    std::vector<double> relative;
-    relative.reserve(points.size());
-    for (std::size_t i = 0; i < points.size(); ++i) relative.push_back(std::abs(residuals[i]) / points[i].sigma);
-    scale = std::max(1.0, 1.4826 * median(relative));
-    std::vector<FitPoint> centred = points;
+    for (std::size_t i = 0; i < points.size(); ++i) values[i] = std::abs(residuals[i]) / points[i].sigma;
+    const double scale = std::max(1.0, 1.4826 * median(values));
+    bool changed = round == 0;
     for (std::size_t i = 0; i < points.size(); ++i) {
       const double sigma = scale * points[i].sigma;
-      weights[i] = std::abs(residuals[i]) <= kOutlier * sigma ? 1 / (sigma * sigma) : 0;
-      centred[i].value -= center;  // near zero: the numbers stay exact
+      const double weight = std::abs(residuals[i]) <= kOutlier * sigma ? 1 / (sigma * sigma) : 0;
+      changed = changed || weight != weights[i];
+      weights[i] = weight;
     }
-    solution = solve(centred, weights, with_slope);
+    if (!changed) break;  // so would be every further round
+    solution = solve(points, center, weights, with_slope);
     for (std::size_t i = 0; i < points.size(); ++i) {
-      residuals[i] = centred[i].value - solution.x[0] - (with_slope ? solution.x[1] * points[i].time : 0) -
+      residuals[i] = points[i].value - center - solution.x[0] - (with_slope ? solution.x[1] * points[i].time : 0) -
                      solution.x[2] * points[i].bias;
     }
   }
@@ -119,10 +121,10 @@ Fit fit_clock(const std::vector<FitPoint>& points, bool with_slope) {
   fit.bias = solution.x[2];
   fit.offset_error = std::sqrt(std::max(0.0, solution.covariance[0][0]));
   fit.slope_error = with_slope ? std::sqrt(std::max(0.0, solution.covariance[1][1])) : 0;
-  std::vector<double> kept;
+  values.clear();
   for (std::size_t i = 0; i < points.size(); ++i)
-    if (weights[i] > 0) kept.push_back(std::abs(residuals[i]));
-  fit.spread = 1.4826 * median(kept);
+    if (weights[i] > 0) values.push_back(std::abs(residuals[i]));
+  fit.spread = 1.4826 * median(values);
   return fit;
 }
 

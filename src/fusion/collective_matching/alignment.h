@@ -1,6 +1,7 @@
 // Lines up the operations that one rank issued in a step with those that most ranks issued. Private to the matching.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct Signature {
   std::int64_t bytes = kNotRecorded;
 
   friend bool operator==(const Signature&, const Signature&) = default;
+  friend auto operator<=>(const Signature&, const Signature&) = default;
 };
 
 Signature signature_of(const RankDigest& digest, const CommunicationEvent& event);

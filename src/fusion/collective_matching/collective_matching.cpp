@@ -1,16 +1,14 @@
 #include "fusion/collective_matching/collective_matching.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "fusion/collective_matching/alignment.h"
 #include "fusion/collective_matching/point_to_point.h"
+#include "fusion/collective_matching/step_matching.h"
 #include "fusion/digest/collective_name.h"
 #include "fusion/rank_set/pipeline_stages.h"
 
@@ -25,21 +23,9 @@ using GroupKey = std::tuple<std::string, std::vector<std::int64_t>>;
 // Events of one group, by row of the rank.
 struct GroupEvents {
   ProcessGroup group;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> by_rank;  // rows of events in the order of issue
-  std::vector<RankEvents> point_to_point;                       // sends and receives
+  std::vector<RankEvents> by_rank;         // ascending by rank
+  std::vector<RankEvents> point_to_point;  // sends and receives
 };
-
-std::string issue_text(const Signature& signature) {
-  if (signature.bytes == kNotRecorded) return std::string(signature.name);
-  return fmt::format("{} of {} bytes", signature.name, signature.bytes);
-}
-
-bool lost_records(const RankDigest& digest) {
-  return std::any_of(digest.notes.begin(), digest.notes.end(), [](const DigestNote& note) {
-    return note.code == "launch_without_device" || note.code == "truncated" || note.code == "lost_head" ||
-           note.code == "dropped_buffers" || note.code == "compressed_stream_cut" || note.code == "malformed_event";
-  });
-}
 
 class Matcher {
  public:
@@ -91,13 +77,9 @@ class Matcher {
         if (digest.events[i].group >= rows.size()) continue;
         GroupEvents& events = *rows[digest.events[i].group];
         const std::string_view name = digest.text(digest.events[i].name);
-        if (name != "send" && name != "recv") {
-          events.by_rank[r].push_back(i);
-          continue;
-        }
-        if (events.point_to_point.empty() || events.point_to_point.back().rank != r)
-          events.point_to_point.push_back({r, {}});
-        events.point_to_point.back().events.push_back(i);
+        std::vector<RankEvents>& into = name != "send" && name != "recv" ? events.by_rank : events.point_to_point;
+        if (into.empty() || into.back().rank != r) into.push_back({r, {}});
+        into.back().events.push_back(i);
       }
     }
     std::vector<GroupEvents> out;
@@ -125,7 +107,9 @@ class Matcher {
       group.method = MatchMethod::sequence;
     } else if (events.by_rank.size() > 1) {
       matching_.collectives.resize(before);
-      match_by_step(events);
+      StepMatching found = match_by_step(set_, events.by_rank);
+      std::move(found.collectives.begin(), found.collectives.end(), std::back_inserter(matching_.collectives));
+      add_divergences(std::move(found.divergences));
       if (matching_.collectives.size() > before) group.method = MatchMethod::step_order;
     }
     present_ = group.present.size();
@@ -165,25 +149,21 @@ class Matcher {
       pair.index = place[pair.step]++;
       matching_.collectives.push_back(std::move(pair));
     }
-    for (Divergence& divergence : found.divergences) {
+    for (Divergence& divergence : found.divergences) divergence.records_lost = lost;
+    add_divergences(std::move(found.divergences));
+    return count;
+  }
+
+  void add_divergences(std::vector<Divergence> divergences) {
+    for (Divergence& divergence : divergences) {
       divergence.group = index_;
-      divergence.records_lost = lost;
       matching_.divergences.push_back(std::move(divergence));
     }
-    return count;
   }
 
   void finish(MatchedCollective& collective) const {
     collective.group = index_;
     collective.complete = collective.sender != kNoRow || collective.members.size() == present_;
-    for (const Member& member : collective.members) {
-      const CommunicationEvent& one = event(member.rank, member.event);
-      const RankDigest& digest = set_.ranks[member.rank];
-      collective.bytes = std::max(collective.bytes, one.bytes);
-      if (collective.dtype.empty()) collective.dtype = digest.text(one.dtype);
-      if (collective.sequence == kNotRecorded) collective.sequence = one.sequence;
-      if (one.step == kNoRow || !digest.steps[one.step].complete) collective.in_complete_step = false;
-    }
   }
 
   // Empty: done. Otherwise why the recorded numbers cannot be used.
@@ -196,7 +176,7 @@ class Matcher {
         if (number == kNotRecorded) return "not every operation has a sequence number";
         if (number <= last) return "sequence numbers repeat";
         last = number;
-        by_number[number].push_back({rank, row});
+        by_number[number].push_back({.rank = rank, .event = row});
       }
     }
     std::uint64_t pairs = 0;
@@ -216,103 +196,13 @@ class Matcher {
       collective.name = signature.name;
       collective.step = step_number(first.rank, first.event);
       collective.index = place[collective.step]++;
-      collective.members = std::move(members);
+      for (const Member& member : members) collective.add(set_.ranks[member.rank], member.rank, member.event);
       matching_.collectives.push_back(std::move(collective));
     }
     if (pairs == 0) return "the ranks share no sequence number";
     if (static_cast<double>(same_step) < kSameStep * static_cast<double>(pairs))
       return "sequence numbers join operations of different steps";
     return {};
-  }
-
-  void match_by_step(const GroupEvents& events) {
-    std::map<std::int64_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> steps;
-    for (const auto& [rank, rows] : events.by_rank) {
-      for (const std::uint32_t row : rows) {
-        const std::int64_t number = step_number(rank, row);
-        if (number != kNotRecorded) steps[number][rank].push_back(row);
-      }
-    }
-    for (const auto& [number, ranks] : steps)
-      if (ranks.size() > 1) match_step(number, ranks, events);
-  }
-
-  void match_step(std::int64_t number, const std::map<std::uint32_t, std::vector<std::uint32_t>>& ranks,
-                  const GroupEvents& events) {
-    std::map<std::uint32_t, std::vector<Signature>> lists;
-    std::map<std::vector<std::pair<std::string_view, std::int64_t>>, std::size_t> votes;
-    const auto plain = [](const std::vector<Signature>& list) {
-      std::vector<std::pair<std::string_view, std::int64_t>> out;
-      out.reserve(list.size());
-      for (const Signature& one : list) out.emplace_back(one.name, one.bytes);
-      return out;
-    };
-    for (const auto& [rank, rows] : ranks) {
-      for (const std::uint32_t row : rows) lists[rank].push_back(signature_of(set_.ranks[rank], event(rank, row)));
-      ++votes[plain(lists[rank])];
-    }
-    // What most ranks issued; of two that are equally common, the longer.
-    const std::vector<Signature>* reference = nullptr;
-    std::pair<std::size_t, std::size_t> best{0, 0};
-    for (const auto& [rank, list] : lists) {
-      const std::pair<std::size_t, std::size_t> rating{votes[plain(list)], list.size()};
-      if (rating <= best) continue;
-      best = rating;
-      reference = &list;
-    }
-    std::vector<MatchedCollective> found(reference->size());
-    for (const auto& [rank, rows] : ranks) {
-      const bool head_lost = !complete(rank, number);
-      const std::vector<std::uint32_t> places = align(*reference, lists[rank], head_lost);
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        if (places[i] != kNoRow) found[places[i]].members.push_back({rank, rows[i]});
-      note_divergence(number, rank, *reference, lists[rank]);
-    }
-    // A rank of the group that issued nothing at all in a step that it recorded whole.
-    for (const auto& [rank, rows] : events.by_rank) {
-      if (!ranks.contains(rank) && complete(rank, number)) note_divergence(number, rank, *reference, {});
-    }
-    for (std::uint32_t i = 0; i < found.size(); ++i) {
-      if (found[i].members.size() < 2) continue;
-      found[i].name = (*reference)[i].name;
-      found[i].step = number;
-      found[i].index = i;
-      matching_.collectives.push_back(std::move(found[i]));
-    }
-  }
-
-  bool complete(std::uint32_t rank, std::int64_t number) const {
-    const auto& steps = set_.ranks[rank].steps;
-    return std::any_of(steps.begin(), steps.end(),
-                       [&](const DigestStep& step) { return step.number == number && step.complete; });
-  }
-
-  void note_divergence(std::int64_t number, std::uint32_t rank, const std::vector<Signature>& reference,
-                       const std::vector<Signature>& own) {
-    if (own == reference || !complete(rank, number)) return;
-    // What has no description may be anything.
-    const auto undescribed = [](const Signature& one) { return one.name == "unknown" || one.name == "send_recv"; };
-    if (std::any_of(own.begin(), own.end(), undescribed) ||
-        std::any_of(reference.begin(), reference.end(), undescribed))
-      return;
-    const std::size_t place = static_cast<std::size_t>(
-        std::mismatch(reference.begin(), reference.end(), own.begin(), own.end()).first - reference.begin());
-    Divergence divergence;
-    divergence.group = index_;
-    divergence.step = number;
-    divergence.index = static_cast<std::uint32_t>(place);
-    divergence.they_issue = place < own.size() ? issue_text(own[place]) : "nothing";
-    divergence.others_issue = place < reference.size() ? issue_text(reference[place]) : "nothing";
-    divergence.records_lost = lost_records(set_.ranks[rank]);
-    // The first place of a group says it all: what follows is a consequence.
-    for (Divergence& earlier : matching_.divergences) {
-      if (earlier.group != index_) continue;
-      if (earlier.step == number && earlier.index == divergence.index && earlier.they_issue == divergence.they_issue)
-        earlier.ranks.push_back(set_.rank_of(rank));
-      return;
-    }
-    divergence.ranks.push_back(set_.rank_of(rank));
-    matching_.divergences.push_back(std::move(divergence));
   }
 
   const RankSet& set_;
@@ -334,6 +224,15 @@ std::string_view to_string(MatchMethod method) {
       break;
   }
   return "none";
+}
+
+void MatchedCollective::add(const RankDigest& digest, std::uint32_t rank, std::uint32_t row) {
+  const CommunicationEvent& event = digest.events[row];
+  members.push_back({rank, row, event.start_ns, event.end_ns, event.overlapped_ns});
+  bytes = std::max(bytes, event.bytes);
+  if (dtype.empty()) dtype = digest.text(event.dtype);
+  if (sequence == kNotRecorded) sequence = event.sequence;
+  if (event.step == kNoRow || !digest.steps[event.step].complete) in_complete_step = false;
 }
 
 bool is_meeting(const MatchedCollective& collective) {

@@ -18,6 +18,13 @@ std::string_view to_string(MatchMethod method);
 struct Member {
   std::uint32_t rank = 0;   // row of RankSet::ranks
   std::uint32_t event = 0;  // row of its events
+  // Of that event, on the rank's own clock. They stand here too: in the order of collectives the events themselves lie
+  // as far apart as the digests of a thousand ranks.
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t overlapped_ns = 0;
+
+  double length_ns() const { return static_cast<double>(end_ns - start_ns); }
 };
 
 struct MatchedCollective {
@@ -32,6 +39,9 @@ struct MatchedCollective {
   bool in_complete_step = true;   // of all members
   std::uint32_t sender = kNoRow;  // of a send and the receive that it meets ("send_recv"): row of RankSet::ranks
   std::vector<Member> members;    // ascending by rank; at least two
+
+  // The event `row` of `digest`, which is row `rank` of the set and comes after the ranks that are in already.
+  void add(const RankDigest& digest, std::uint32_t rank, std::uint32_t row);
 };
 
 // Ranks meet in it: none leaves before all have come. Broadcasts and their like let the first go early; a send and its

@@ -29,7 +29,7 @@ class Matcher {
 
   PointToPoint match(const std::vector<RankEvents>& events) {
     for (const RankEvents& of_rank : events)
-      for (const std::uint32_t row : of_rank.events) sort({of_rank.rank, row});
+      for (const std::uint32_t row : of_rank.events) sort({.rank = of_rank.rank, .event = row});
     for (const auto& [key, lane] : lanes_) {
       const auto& [step, sender, receiver] = key;
       if (!complete(sender, step) || !complete(receiver, step)) continue;
@@ -83,8 +83,9 @@ class Matcher {
       pair.name = "send_recv";
       pair.step = step;
       pair.sender = lane.sends[places[i]].rank;
-      pair.members = {lane.sends[places[i]], lane.receives[i]};
-      if (pair.members[1].rank < pair.members[0].rank) std::swap(pair.members[0], pair.members[1]);
+      const auto [first, second] = std::minmax(lane.sends[places[i]], lane.receives[i],
+                                               [](const Member& a, const Member& b) { return a.rank < b.rank; });
+      for (const Member& member : {first, second}) pair.add(set_.ranks[member.rank], member.rank, member.event);
       out_.pairs.push_back(std::move(pair));
     }
     if (sent == received || !complete(sender, step) || !complete(receiver, step)) return;

@@ -79,7 +79,7 @@ class Replay {
     for (std::size_t m = 0; m < members.size(); ++m) {
       const CommunicationEvent& event = set_.ranks[members[m].rank].events[members[m].event];
       const State& state = states_[members[m].rank];
-      lengths_[m] = static_cast<double>(event.end_ns - event.start_ns);
+      lengths_[m] = members[m].length_ns();
       const bool follows = event.stream == state.last_stream && event.start_ns >= state.last_end - kJitterNs &&
                            event.start_ns - state.last_end < kBackToBackNs;
       arrivals_[m] = follows ? state.communication_saved : state.work_saved_at(event.start_ns);
@@ -108,7 +108,7 @@ class Replay {
       const double late = usual - (lengths_[m] + arrivals_[m]);
       if (!state.sped_up || late <= 0) continue;
       arrivals_[m] += late;
-      const std::int64_t start = set_.ranks[members[m].rank].events[members[m].event].start_ns;
+      const std::int64_t start = members[m].start_ns;
       state.save_work(start, state.work_saved_at(start) + late);
     }
   }

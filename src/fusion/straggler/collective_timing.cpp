@@ -12,33 +12,41 @@ namespace {
 // Arrivals on a common axis are told apart from this multiple of the clocks' error on.
 constexpr double kResolved = 3;
 
-// Median of all values but one, for each of them: from one sorted copy.
+// Median of all values but one, for each of them. Only the two or three in the middle can be it.
 std::vector<double> medians_of_others(const std::vector<double>& values) {
-  std::vector<double> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
+  const std::size_t rest = values.size() - 1;
+  if (rest == 0) return values;
+  std::vector<double> middle = values;
+  const auto upper = middle.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(middle.begin(), upper, middle.end());
+  const double high = *upper;
+  const double low = *std::max_element(middle.begin(), upper);
   std::vector<double> out;
-  const std::size_t rest = sorted.size() - 1;
-  for (const double value : values) {
-    const auto own = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
-    const auto at = [&](std::size_t i) { return sorted[i < own ? i : i + 1]; };
-    out.push_back(rest == 0 ? value : rest % 2 == 1 ? at(rest / 2) : (at(rest / 2 - 1) + at(rest / 2)) / 2);
+  out.reserve(values.size());
+  if (rest % 2 == 1) {  // one of the two in the middle, on the other side of the value that is left out
+    for (const double value : values) out.push_back(value <= low ? high : low);
+    return out;
   }
+  const double next = *std::min_element(upper + 1, middle.end());
+  for (const double value : values)
+    out.push_back(value < high ? (high + next) / 2 : value > high ? (low + high) / 2 : (low + next) / 2);
   return out;
 }
 
 class Timer {
  public:
-  Timer(const RankSet& set, const ClockAlignment& clocks, const MatchedCollective& collective)
-      : set_(set), clocks_(clocks), collective_(collective), members_(collective.members) {}
+  Timer(const ClockAlignment& clocks, const MatchedCollective& collective)
+      : clocks_(clocks), collective_(collective), members_(collective.members) {}
 
   CollectiveTiming time() {
     CollectiveTiming timing;
     std::vector<double> lengths;
     std::vector<double> exposed;
+    lengths.reserve(members_.size());
+    exposed.reserve(members_.size());
     for (const Member& member : members_) {
-      const CommunicationEvent& event = event_of(member);
-      lengths.push_back(static_cast<double>(event.end_ns - event.start_ns));
-      exposed.push_back(lengths.back() - static_cast<double>(event.overlapped_ns));
+      lengths.push_back(member.length_ns());
+      exposed.push_back(lengths.back() - static_cast<double>(member.overlapped_ns));
     }
     timing.exposed_ns = mean_of(exposed);
     const bool synchronises = is_meeting(collective_);
@@ -57,9 +65,6 @@ class Timer {
   }
 
  private:
-  const CommunicationEvent& event_of(const Member& member) const {
-    return set_.ranks[member.rank].events[member.event];
-  }
   std::size_t place(std::uint32_t rank) const {
     return static_cast<std::size_t>(
         std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.rank == rank; }) -
@@ -98,18 +103,20 @@ class Timer {
     for (const Member& member : members_)
       timing.clock_error_ns = std::max(timing.clock_error_ns, clocks_.error_ns(worst, member.rank));
     std::vector<std::int64_t> starts;
+    starts.reserve(members_.size());
     std::int64_t end = std::numeric_limits<std::int64_t>::min();
     for (const Member& member : members_) {
-      starts.push_back(clocks_.common_ns(member.rank, event_of(member).start_ns));
-      end = std::max(end, clocks_.common_ns(member.rank, event_of(member).end_ns));
+      starts.push_back(clocks_.common_ns(member.rank, member.start_ns));
+      end = std::max(end, clocks_.common_ns(member.rank, member.end_ns));
     }
     const auto first = std::min_element(starts.begin(), starts.end());
     const auto last = std::max_element(starts.begin(), starts.end());
     timing.global_ns = static_cast<double>(end - *first);
     timing.arrival_spread_ns = static_cast<double>(*last - *first);
-    std::vector<std::int64_t> sorted = starts;
-    std::nth_element(sorted.begin(), sorted.end() - 2, sorted.end());
-    const auto lead = static_cast<double>(*last - sorted[sorted.size() - 2]);
+    std::int64_t before = *first;  // the last but one
+    for (auto at = starts.begin(); at != starts.end(); ++at)
+      if (at != last) before = std::max(before, *at);
+    const auto lead = static_cast<double>(*last - before);
     if (lead < kResolved * timing.clock_error_ns) return;
     timing.by_clock = true;
     timing.first = members_[static_cast<std::size_t>(first - starts.begin())].rank;
@@ -117,7 +124,6 @@ class Timer {
     timing.last_by_clock = timing.last;
   }
 
-  const RankSet& set_;
   const ClockAlignment& clocks_;
   const MatchedCollective& collective_;
   const std::vector<Member>& members_;
@@ -125,12 +131,11 @@ class Timer {
 
 }  // namespace
 
-std::vector<CollectiveTiming> time_collectives(const RankSet& set, const CollectiveMatching& matching,
-                                               const ClockAlignment& clocks) {
+std::vector<CollectiveTiming> time_collectives(const CollectiveMatching& matching, const ClockAlignment& clocks) {
   std::vector<CollectiveTiming> timings;
   timings.reserve(matching.collectives.size());
   for (const MatchedCollective& collective : matching.collectives)
-    timings.push_back(Timer(set, clocks, collective).time());
+    timings.push_back(Timer(clocks, collective).time());
   return timings;
 }
 

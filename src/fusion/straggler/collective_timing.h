@@ -26,7 +26,6 @@ struct CollectiveTiming {
 };
 
 // Same length and order as CollectiveMatching::collectives.
-std::vector<CollectiveTiming> time_collectives(const RankSet& set, const CollectiveMatching& matching,
-                                               const ClockAlignment& clocks);
+std::vector<CollectiveTiming> time_collectives(const CollectiveMatching& matching, const ClockAlignment& clocks);
 
 }  // namespace accel::fusion

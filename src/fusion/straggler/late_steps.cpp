@@ -33,7 +33,7 @@ class LateSteps {
     for (const MatchedCollective& pair : matching.collectives) {
       if (pair.sender == kNoRow) continue;
       for (const Member& member : pair.members)
-        in_pairs_[{member.rank, pair.step}] += static_cast<double>(event(member).end_ns - event(member).start_ns);
+        in_pairs_[{member.rank, pair.step}] += member.length_ns();
     }
   }
 
@@ -68,8 +68,6 @@ class LateSteps {
     }
     return any;
   }
-
-  const CommunicationEvent& event(const Member& member) const { return set_.ranks[member.rank].events[member.event]; }
 
   // Ranks of different stages of a pipeline come when their stage is done, and none of them is late.
   bool of_one_stage(const MatchedCollective& collective) const {
@@ -128,19 +126,20 @@ class LateSteps {
     const CollectiveTiming& timing = timings_[i];
     double late = 0;
     std::vector<double> beside;
+    beside.reserve(collective.members.size());
     for (std::size_t m = 0; m < collective.members.size(); ++m) {
-      const CommunicationEvent& one = event(collective.members[m]);
-      if (collective.members[m].rank == timing.last) {
+      const Member& one = collective.members[m];
+      if (one.rank == timing.last) {
         late = std::max(0.0, timing.lateness_ns[m] - waited_for_others(collective, timing.last));
       } else {
-        const double waited = static_cast<double>(one.end_ns - one.start_ns) - timing.transfer_ns;
+        const double waited = one.length_ns() - timing.transfer_ns;
         beside.push_back(std::min(std::max(0.0, waited), static_cast<double>(one.overlapped_ns)));
       }
     }
     double fresh = std::max(0.0, late - lag.ahead_ns);
     lag.ahead_ns = std::max(0.0, lag.ahead_ns - late);
     if (earlier) fresh = std::min(fresh, not_seen_before(i, *earlier, late));
-    lag.ahead_ns += median_of(beside);
+    lag.ahead_ns += median_of(std::move(beside));
     lag.total_ns += fresh;
     if (lag.collective == kNoRow || fresh > lag.largest_ns) {
       lag.largest_ns = fresh;
@@ -178,7 +177,7 @@ class LateSteps {
       const auto b =
           std::find_if(then.members.begin(), then.members.end(), [&](const Member& m) { return m.rank == a.rank; });
       if (b == then.members.end()) continue;
-      const auto apart = static_cast<double>(event(a).start_ns - event(*b).start_ns);
+      const auto apart = static_cast<double>(a.start_ns - b->start_ns);
       return apart < late_then ? std::max(0.0, late - late_then) : late;
     }
     return late;

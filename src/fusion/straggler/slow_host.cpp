@@ -25,8 +25,7 @@ void SlowHosts::look_at(LateStep& step) const {
   std::vector<double> others;
   std::vector<std::uint32_t> ranks;
   for (const Member& member : matching_.collectives[step.collective].members) {
-    const CommunicationEvent& event = set_.ranks[member.rank].events[member.event];
-    const auto length = static_cast<double>(event.end_ns - event.start_ns);
+    const double length = member.length_ns();
     if (set_.ranks[member.rank].host != host) {
       others.push_back(length);
     } else {

@@ -53,7 +53,10 @@ CollectiveMatching simulate(const Simulation& how, const std::vector<Clock>& clo
       CommunicationEvent event;
       event.start_ns = seen(last_start - early);
       event.end_ns = seen(end);
-      one.members.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(digests[r].events.size())});
+      one.members.push_back({.rank = static_cast<std::uint32_t>(r),
+                             .event = static_cast<std::uint32_t>(digests[r].events.size()),
+                             .start_ns = event.start_ns,
+                             .end_ns = event.end_ns});
       digests[r].events.push_back(event);
       digests[r].segments.emplace_back();
     }
