@@ -98,6 +98,16 @@ void print_outcome(const fusion::Job& job) {
       "ends before the last arrival, {} beyond the error\n",
       largest / 1e3, host.empty() ? "" : " (" + report::visible_text(host) + ")", job.clocks.worst_residual_ns() / 1e3,
       job.clocks.causality_checked, job.matching.collectives.size(), job.clocks.causality_violated);
+  double starts = 0;
+  double ends = 0;
+  for (const fusion::CollectiveTiming& timing : job.timings) {
+    if (!timing.end_spread_ns) continue;
+    starts = std::max(starts, timing.arrival_spread_ns);
+    ends = std::max(ends, *timing.end_spread_ns);
+  }
+  if (ends > 0)
+    fmt::print("Spreads     ranks of one collective arrive up to {:.1f} us apart and leave up to {:.1f} us apart\n",
+               starts / 1e3, ends / 1e3);
   const std::vector<std::string> blocks = obstacles(job);
   if (blocks.empty()) fmt::print("Fusion      nothing stands in its way\n");
   for (const std::string& block : blocks) fmt::print("In the way  {}\n", block);

@@ -13,6 +13,8 @@ namespace {
 constexpr double kHalf = 0.5;
 // An operation of which compute hides more than this is issued early enough: what is left is its end.
 constexpr double kOverlapped = 0.5;
+// The end of a last bucket that is shorter than this is no reason to change anything.
+constexpr double kLastBucketShare = 0.05;
 
 struct Operation {
   std::string name;
@@ -40,11 +42,11 @@ Operation costliest(const fusion::Job& job) {
     operation.name = one.name;
     ++operation.per_step;
     for (const fusion::Member& member : one.members) {
-      const fusion::CommunicationEvent& event = job.set.ranks[member.rank].events[member.event];
       if (member.rank != timing.last) continue;
-      const auto exposed = static_cast<double>(event.end_ns - event.start_ns - event.overlapped_ns);
+      const auto hidden = static_cast<double>(member.overlapped_ns);
+      const double exposed = member.length_ns() - hidden;
       operation.exposed_ns += exposed;
-      operation.hidden_ns += static_cast<double>(event.overlapped_ns);
+      operation.hidden_ns += hidden;
       operation.groups[one.group] += exposed;
     }
     if (one.bytes > 0) operation.bytes += static_cast<double>(one.bytes);
@@ -156,6 +158,8 @@ std::vector<Finding> run(const JobInput& input, std::span<const Finding> earlier
   const double compute = compute_ns(input.job);
   evidence("compute per step that could hide it", compute / 1e6, "ms");
   finding.action = action_for(operation);
+  if (operation.hidden_share() > kOverlapped && input.share(cost) < kLastBucketShare)
+    finding.severity = FindingSeverity::info;
   const double hidden = std::min(cost, compute);
   set_job_gain(finding, input, {kHalf * hidden, 0, hidden});
   finding.where.push_back(rank_location(input.job, 0, "collective", operation.name));
@@ -192,7 +196,9 @@ RuleDescriptor exposed_communication_rule() {
   rule.thresholds = {{"finding", kWarningShare, "share of the undisturbed step",
                       "less is the end of a last bucket, which nothing can hide"},
                      {"overlapped", kOverlapped, "share of the operation beside compute",
-                      "more is issued early enough: the action is about its end, not about overlap"}};
+                      "more is issued early enough: the action is about its end, not about overlap"},
+                     {"last bucket", kLastBucketShare, "share of the undisturbed step",
+                      "such an end of an operation that is issued early enough is severity info"}};
   rule.needs = {"device_timeline", "step_segmentation"};
   rule.run_job = run;
   return rule;

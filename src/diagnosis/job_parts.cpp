@@ -25,10 +25,11 @@ Finding new_job_finding(const JobInput& input, std::string_view rule, double cos
 }
 
 void set_job_gain(Finding& finding, const JobInput& input, const fusion::TimeBand& saved) {
-  const auto after = [&](double step, double ns) { return std::max(0.0, step - ns) / 1e6; };
-  finding.gain.step_ms = after(input.step_ns, saved.expected_ns);
-  finding.gain.step_low_ms = std::min(*finding.gain.step_ms, after(input.step_low_ns, saved.high_ns));
-  finding.gain.step_high_ms = std::max(*finding.gain.step_ms, after(input.step_high_ns, saved.low_ns));
+  // Against the expected step, as the plan has it: how sure that step is stands with the step.
+  const auto after = [&](double ns) { return std::max(0.0, input.step_ns - ns) / 1e6; };
+  finding.gain.step_ms = after(saved.expected_ns);
+  finding.gain.step_low_ms = std::min(*finding.gain.step_ms, after(saved.high_ns));
+  finding.gain.step_high_ms = std::max(*finding.gain.step_ms, after(saved.low_ns));
   const double left = input.step_ns - saved.high_ns;
   if (left > 0) finding.gain.max_possible_speedup = input.step_ns / left;
   finding.gain.basis = GainBasis::model;

@@ -26,6 +26,7 @@ constexpr std::uint32_t kEnoughSteps = 3;
 // devices, and costs no more than its own step is longer by.
 constexpr double kMostOfCost = 1.1;
 constexpr double kLeastOfCost = 0.5;
+constexpr double kMostOfDelay = 0.5;
 
 // The operation in which the others wait for it most.
 std::string operation_of(const fusion::Job& job, const Straggler& straggler) {
@@ -51,11 +52,17 @@ std::string how_often(const fusion::Job& job, const Straggler& straggler) {
   const std::string often = straggler.steps_late == 1
                                 ? fmt::format("in one of {} steps", straggler.steps)
                                 : fmt::format("in {} of {} steps", straggler.steps_late, straggler.steps);
+  if (straggler.every > 1 && straggler.steps_late > 1) {
+    const std::string_view nth = straggler.every == 2 ? "second" : straggler.every == 3 ? "third" : "";
+    return nth.empty() ? fmt::format("in every {}th step", straggler.every) : fmt::format("in every {} step", nth);
+  }
   if (straggler.pattern != fusion::LatePattern::alternating) return often;
   std::vector<std::int64_t> others;
-  for (const Straggler& other : job.stragglers.stragglers)
-    if (other.pattern == fusion::LatePattern::alternating && other.ranks.front() != straggler.ranks.front())
-      others.push_back(job.set.rank_of(other.ranks.front()));
+  for (const auto* list : {&job.stragglers.stragglers, &job.stragglers.of_recording}) {
+    for (const Straggler& other : *list)
+      if (other.pattern == fusion::LatePattern::alternating && other.ranks.front() != straggler.ranks.front())
+        others.push_back(job.set.rank_of(other.ranks.front()));
+  }
   if (others.empty()) return often;
   std::sort(others.begin(), others.end());
   return fmt::format("{}, in turns with rank{} {}", often, others.size() == 1 ? "" : "s", fusion::rank_list(others));
@@ -97,6 +104,12 @@ std::string straggler_text(const fusion::Job& job, const Straggler& straggler) {
   std::sort(ranks.begin(), ranks.end());
   return fmt::format("all of host {} (ranks {})", job.set.ranks[straggler.ranks.front()].host,
                      fusion::rank_list(ranks));
+}
+
+bool is_explained(const Straggler& straggler) {
+  double excess = 0;
+  for (const LateCause& cause : straggler.causes) excess += cause.excess_ns();
+  return straggler.side == LateSide::host && excess >= kMostOfDelay * straggler.lateness_ns;
 }
 
 bool is_imbalance(const Straggler& straggler) {

@@ -13,6 +13,10 @@ inline constexpr double kLateRankShare = 0.03;
 // Which of the two rules a straggler belongs to: more or larger device work than the peers is an imbalance of the work.
 bool is_imbalance(const fusion::Straggler& straggler);
 
+// Its host comes late by its own doing and not by that of the recorder: what it does longer than its peers is most of
+// the delay.
+bool is_explained(const fusion::Straggler& straggler);
+
 // "a stretch of 20.0 ms outside of every op, before Optimizer.zero_grad", "40 more kernels nvjet... on [[4096, ...]]".
 std::string cause_text(const fusion::LateCause& cause);
 

@@ -138,9 +138,8 @@ class Search {
       // The last rank waits for nobody: its local duration is the transfer.
       for (const fusion::Member& member : one.members) {
         if (member.rank != job_.timings[i].last) continue;
-        const fusion::CommunicationEvent& event = job_.set.ranks[member.rank].events[member.event];
-        transfer += static_cast<double>(event.end_ns - event.start_ns);
-        slow.overlapped += static_cast<double>(event.overlapped_ns);
+        transfer += member.length_ns();
+        slow.overlapped += static_cast<double>(member.overlapped_ns);
       }
     }
     slow.exposed_ns = (transfer - slow.overlapped) / static_cast<double>(std::max<std::size_t>(1, steps.size()));

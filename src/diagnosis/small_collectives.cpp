@@ -72,9 +72,7 @@ SmallCollectives find_small_collectives(const fusion::Job& job) {
     // The last rank waits for nobody: what it leaves uncovered is exposed transfer.
     double exposed = 0;
     for (const fusion::Member& member : one.members) {
-      const fusion::CommunicationEvent& event = job.set.ranks[member.rank].events[member.event];
-      if (member.rank == job.timings[i].last)
-        exposed = static_cast<double>(event.end_ns - event.start_ns - event.overlapped_ns);
+      if (member.rank == job.timings[i].last) exposed = member.length_ns() - static_cast<double>(member.overlapped_ns);
     }
     if (exposed < kExposed * job.timings[i].transfer_ns) continue;
     SmallCollectives& small = all[{one.group, one.name}];

@@ -38,9 +38,14 @@ Action action_for(const JobInput& input, const Straggler& straggler) {
     action.detail =
         "Its main thread records nothing for that long while its peers go on: Python work that only this rank does "
         "(logging, saving, evaluating, a sleep), a collection of garbage, or a core that something else uses. Frames "
-        "name the line.";
+        "name the line, and the interpreter counts its own collections.";
     action.command =
-        "# record that rank with Python frames\nwith torch.profiler.profile(with_stack=True) as prof:\n    ...\n";
+        "# record that rank with Python frames\n"
+        "with torch.profiler.profile(with_stack=True) as prof:\n"
+        "    ...\n"
+        "# is it the collector of garbage? compare before and after a step\n"
+        "import gc\n"
+        "print(gc.get_stats())\n";
     action.side_effects = "frames make the recording heavier, and the recorded rank later";
     action.not_when = "the others have nothing to do either: then it costs nothing";
   } else if (cause != nullptr && cause->kind != LateCause::Kind::slower_host) {
@@ -64,12 +69,23 @@ Action action_for(const JobInput& input, const Straggler& straggler) {
 
 std::vector<Finding> run(const JobInput& input, std::span<const Finding>) {
   std::vector<Finding> findings;
-  for (const Straggler& straggler : input.job.stragglers.stragglers) {
-    if (is_imbalance(straggler) || input.share(straggler.undisturbed_cost.expected_ns) < kLateRankShare) continue;
+  const auto add = [&](const Straggler& straggler, bool costs) {
     Finding finding = late_rank_finding(input, straggler, "straggler_rank");
     finding.action = action_for(input, straggler);
+    if (!costs) {
+      finding.severity = FindingSeverity::info;
+      finding.title += ", which costs the job little without the recording";
+    }
     findings.push_back(std::move(finding));
+  };
+  for (const Straggler& straggler : input.job.stragglers.stragglers) {
+    if (is_imbalance(straggler)) continue;
+    const bool costs = input.share(straggler.undisturbed_cost.expected_ns) >= kLateRankShare;
+    // By its own doing, and the job loses little by it: worth a line, not an alarm.
+    if (costs || is_explained(straggler)) add(straggler, costs);
   }
+  for (const Straggler& straggler : input.job.stragglers.of_recording)
+    if (is_explained(straggler)) add(straggler, false);
   return findings;
 }
 
@@ -107,7 +123,12 @@ RuleDescriptor straggler_rank_rule() {
   rule.thresholds = {
       {"finding", kLateRankShare, "share of the undisturbed step", "ranks differ by less than that in any job"},
       {"late", 0.02, "share of a step", "a rank that is later than that behind the median of its peers counts as late"},
-      {"persistent", 0.75, "share of the steps", "fewer late steps are named intermittent, one-off or alternating"}};
+      {"persistent", 0.75, "share of the steps", "fewer late steps are named intermittent, one-off or alternating"},
+      {"one-off", 0.75, "share of all lateness of the rank", "the rest is what that one step left behind"},
+      {"by no chance", 4, "errors of the mean",
+       "of its own work beyond its peers': a loaded machine shakes all ranks, and none of them for long"},
+      {"little", kLateRankShare, "share of the undisturbed step",
+       "a rank that is late by its own doing and costs less is named with severity info"}};
   rule.needs = {"step_segmentation", "distortion"};
   rule.run_job = run;
   return rule;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "diagnosis/late_rank.h"
 #include "report/build_job_steps.h"
 #include "report/build_parts.h"
 #include "report/build_topology.h"
@@ -264,6 +265,7 @@ class Builder {
       notes.add(NoteCode::clock_too_coarse, coarse, {},
                 fmt::format("errors up to {:.1f} us", job_.clocks.worst_residual_ns() / 1e3));
     for (const fusion::Straggler& straggler : job_.stragglers.of_recording) {
+      if (is_explained(straggler)) continue;  // a finding says so
       notes.add(NoteCode::late_in_recording_only, straggler.steps_late,
                 fmt::format("rank {}", job_.set.rank_of(straggler.ranks.front())),
                 fmt::format("{:.1f} ms a step", straggler.lateness_ns / 1e6));

@@ -72,6 +72,8 @@ struct JobPlan {
   double loader_ms = 0.5;
   double transfer_ms = 3;       // all buckets of a step
   bool overlapped = true;       // buckets run beside the backward pass; else after it
+  double stall_ms = 0;          // mean time for which the scheduler takes the core from a host, where it does
+  double stalls = 0;            // how often a step, on each rank
   bool waits_each_step = true;  // the host reads a result at the end of each step; else of the step before
 
   Fault fault = Fault::none;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -82,6 +83,12 @@ class JobSimulation {
     return static_cast<std::int64_t>(ms * 1e6 * factor);
   }
 
+  // A core that something else uses now and then.
+  std::int64_t stalled(std::uint32_t rank, std::uint32_t step, std::uint64_t what, double ops) const {
+    if (plan_.stalls <= 0 || draw_.uniform(rank + 1, step, what, 11) >= plan_.stalls / ops) return 0;
+    return static_cast<std::int64_t>(-1e6 * plan_.stall_ms * std::log(1 - draw_.uniform(rank + 1, step, what, 12)));
+  }
+
   void on_host(std::uint32_t rank, std::uint32_t step, std::int64_t ns, const char* name, SliceKind kind,
                IdleCause cause, bool wait = false) {
     if (ns <= 0) return;
@@ -107,7 +114,8 @@ class JobSimulation {
     for (std::uint32_t k = 0; k < plan_.kernels; ++k) {
       const std::uint64_t key = part * 1000 + k;
       const std::int64_t begin = states_[rank].host;
-      on_host(rank, step, varied(host, 0.1, rank, step, key), op, SliceKind::op, IdleCause::host_compute);
+      on_host(rank, step, varied(host, 0.1, rank, step, key) + stalled(rank, step, key, count), op, SliceKind::op,
+              IdleCause::host_compute);
       on_device(rank, step, (begin + states_[rank].host) / 2, varied(device, 0.01, rank, step, key + 500), kernel);
     }
   }

@@ -96,8 +96,7 @@ class Matcher {
     for (MatchedCollective& one : found) one.members.reserve(issued_.size());
     for (const Issued& one : issued_) {
       if (one.list == reference) {
-        for (std::size_t i = 0; i < one.rows.size(); ++i)
-          found[i].add(set_.ranks[one.rank], one.rank, one.rows[i]);
+        for (std::size_t i = 0; i < one.rows.size(); ++i) found[i].add(set_.ranks[one.rank], one.rank, one.rows[i]);
         continue;
       }
       const std::vector<std::uint32_t> places = align(reference, one.list, !complete(one.rank, number));

@@ -105,10 +105,14 @@ class Timer {
     std::vector<std::int64_t> starts;
     starts.reserve(members_.size());
     std::int64_t end = std::numeric_limits<std::int64_t>::min();
+    std::int64_t first_end = std::numeric_limits<std::int64_t>::max();
     for (const Member& member : members_) {
       starts.push_back(clocks_.common_ns(member.rank, member.start_ns));
-      end = std::max(end, clocks_.common_ns(member.rank, member.end_ns));
+      const std::int64_t own_end = clocks_.common_ns(member.rank, member.end_ns);
+      end = std::max(end, own_end);
+      first_end = std::min(first_end, own_end);
     }
+    timing.end_spread_ns = static_cast<double>(end) - static_cast<double>(first_end);
     const auto first = std::min_element(starts.begin(), starts.end());
     const auto last = std::max_element(starts.begin(), starts.end());
     timing.global_ns = static_cast<double>(end - *first);
@@ -134,8 +138,7 @@ class Timer {
 std::vector<CollectiveTiming> time_collectives(const CollectiveMatching& matching, const ClockAlignment& clocks) {
   std::vector<CollectiveTiming> timings;
   timings.reserve(matching.collectives.size());
-  for (const MatchedCollective& collective : matching.collectives)
-    timings.push_back(Timer(clocks, collective).time());
+  for (const MatchedCollective& collective : matching.collectives) timings.push_back(Timer(clocks, collective).time());
   return timings;
 }
 

@@ -13,8 +13,11 @@ namespace accel::fusion {
 struct CollectiveTiming {
   std::uint32_t first = kNoRow;  // rows of RankSet::ranks
   std::uint32_t last = kNoRow;
-  bool by_clock = false;            // false: by the local durations, which need no clock
-  double arrival_spread_ns = 0;     // first to last arrival
+  bool by_clock = false;         // false: by the local durations, which need no clock
+  double arrival_spread_ns = 0;  // first to last arrival
+  // First to last end on the aligned clocks: ranks leave together, so that more than their error is a fault of a clock
+  // or of the library. Empty without aligned clocks.
+  std::optional<double> end_spread_ns;
   double wait_ns = 0;               // mean over the ranks that are not last
   double transfer_ns = 0;           // from the last arrival to the end: the last rank's local duration
   std::optional<double> global_ns;  // first arrival to last end; empty where it cannot be told

@@ -32,8 +32,7 @@ class LateSteps {
     }
     for (const MatchedCollective& pair : matching.collectives) {
       if (pair.sender == kNoRow) continue;
-      for (const Member& member : pair.members)
-        in_pairs_[{member.rank, pair.step}] += member.length_ns();
+      for (const Member& member : pair.members) in_pairs_[{member.rank, pair.step}] += member.length_ns();
     }
   }
 

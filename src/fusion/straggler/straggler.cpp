@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
-#include <string_view>
+#include <optional>
 #include <utility>
 
 #include "fusion/critical_path/job_replay.h"
+#include "fusion/straggler/candidates.h"
 #include "fusion/straggler/delay_cost.h"
 #include "fusion/straggler/late_steps.h"
 #include "fusion/straggler/rank_profile.h"
@@ -16,12 +15,18 @@
 namespace accel::fusion {
 namespace {
 
-constexpr double kLateShare = 0.02;        // of a mean step: a rank that is later than this is late
-constexpr double kPersistentShare = 0.75;  // of the steps
+constexpr double kLateShare = 0.02;  // of a mean step: a rank that is later than this is late
 constexpr std::size_t kMostCauses = 8;
-constexpr std::size_t kMostCandidates = 32;  // judged; the latest ones
 constexpr double kMostOfExcess = 1.1;  // a delay costs no more than it lasts, within what its measurement is off by
-constexpr double kStandsOut = 3;       // times the largest lateness of any other rank
+constexpr double kStandsOut = 3;       // times what others are late by
+// A host that is longer at its own work than its peers by this many times the error of that mean is longer at it by no
+// chance, however much a loaded machine shakes both. Fewer steps say nothing of that error.
+constexpr double kSureSigmas = 4;
+constexpr std::size_t kStepsToTell = 5;
+// The replay knows the collectives alone. What it says a step would save is shown where it is of the order of what the
+// others were seen to wait.
+constexpr double kLeastOfSeen = 0.5;
+constexpr double kMostOfSeen = 1.1;
 // A delay of which less than this share is left without the recording was the recording's.
 constexpr double kOfRecording = 0.2;
 
@@ -40,10 +45,11 @@ class Analysis {
     measure_step();
     measure_exposed();
     for (LateStep& step : out_.late_steps) step.late = step.lateness_ns >= kLateShare * out_.measured_step_ns;
-    for (Candidate& candidate : candidates()) judge(std::move(candidate));
+    for (Candidate& candidate : find_candidates(set_, out_.late_steps)) judge(std::move(candidate));
     std::stable_sort(out_.stragglers.begin(), out_.stragglers.end(), [](const Straggler& a, const Straggler& b) {
       return a.undisturbed_cost.expected_ns > b.undisturbed_cost.expected_ns;
     });
+    name_patterns();
     estimate_step();
     return std::move(out_);
   }
@@ -71,100 +77,6 @@ class Analysis {
     if (exposed.empty()) return;
     out_.exposed_ns = mean_of(exposed);
     out_.exposed_waiting_ns = out_.exposed_ns - *std::min_element(exposed.begin(), exposed.end());
-  }
-
-  struct Candidate {
-    Straggler straggler;
-    std::vector<LateStep*> steps;
-  };
-
-  // Late steps by rank; by host, under its first rank, where nearly all of them are steps in which all of it was late.
-  std::map<std::uint32_t, std::vector<LateStep*>> steps_by_unit() {
-    std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> of_host;  // by first rank: together, all
-    std::map<std::string_view, std::uint32_t> first_of;
-    for (const LateStep& step : out_.late_steps)
-      if (step.late && !step.with.empty()) first_of[set_.ranks[step.rank].host] = step.with.front();
-    const auto first_rank = [&](const LateStep& step) {
-      const auto at = first_of.find(set_.ranks[step.rank].host);
-      return set_.ranks[step.rank].host.empty() || at == first_of.end() ? kNoRow : at->second;
-    };
-    for (const LateStep& step : out_.late_steps) {
-      const std::uint32_t first = step.late ? first_rank(step) : kNoRow;
-      if (first == kNoRow) continue;
-      of_host[first].first += step.with.empty() ? 0 : 1;
-      ++of_host[first].second;
-    }
-    std::map<std::uint32_t, std::vector<LateStep*>> units;
-    for (LateStep& step : out_.late_steps) {
-      if (!step.late) continue;
-      const std::uint32_t first = first_rank(step);
-      const bool together = first != kNoRow && static_cast<double>(of_host[first].first) >=
-                                                   kPersistentShare * static_cast<double>(of_host[first].second);
-      units[together ? first : step.rank].push_back(&step);
-    }
-    return units;
-  }
-
-  // The rank that came last most often first, then the others of its host where all were late together.
-  static std::vector<std::uint32_t> ranks_of(const std::vector<LateStep*>& steps) {
-    std::map<std::uint32_t, std::size_t> last;
-    const std::vector<std::uint32_t>* with = nullptr;
-    for (const LateStep* step : steps) {
-      ++last[step->rank];
-      if (!step->with.empty()) with = &step->with;
-    }
-    const auto most =
-        std::max_element(last.begin(), last.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    std::vector<std::uint32_t> ranks{most->first};
-    if (with != nullptr && std::find(with->begin(), with->end(), most->first) != with->end() &&
-        std::all_of(last.begin(), last.end(),
-                    [&](const auto& one) { return std::find(with->begin(), with->end(), one.first) != with->end(); })) {
-      for (const std::uint32_t rank : *with)
-        if (rank != most->first) ranks.push_back(rank);
-    }
-    return ranks;
-  }
-
-  // Ranks, and hosts, that were late in enough of the steps, with how often.
-  std::vector<Candidate> candidates() {
-    const auto by_unit = steps_by_unit();
-    const auto all = static_cast<double>(out_.late_steps.size());
-    std::size_t late = 0;
-    std::size_t repeated = 0;
-    bool persistent = false;
-    for (const auto& [unit, steps] : by_unit) {
-      late += steps.size();
-      repeated += steps.size() > 1 ? 1 : 0;
-      persistent = persistent || static_cast<double>(steps.size()) >= kPersistentShare * all;
-    }
-    const bool alternating = !persistent && repeated > 1 && static_cast<double>(late) >= kPersistentShare * all;
-    std::vector<Candidate> found;
-    for (const auto& [unit, steps] : by_unit) {
-      Candidate candidate;
-      Straggler& one = candidate.straggler;
-      one.ranks = ranks_of(steps);
-      one.whole_host = one.ranks.size() > 1;
-      one.steps = static_cast<std::uint32_t>(out_.late_steps.size());
-      one.steps_late = static_cast<std::uint32_t>(steps.size());
-      const bool most = static_cast<double>(steps.size()) >= kPersistentShare * all;
-      one.pattern = alternating         ? LatePattern::alternating
-                    : steps.size() == 1 ? LatePattern::one_off
-                    : most              ? LatePattern::persistent
-                                        : LatePattern::intermittent;
-      one.lateness_low_ns = std::numeric_limits<double>::max();
-      for (const LateStep* step : steps) {
-        one.lateness_ns += step->lateness_ns / static_cast<double>(steps.size());
-        one.lateness_low_ns = std::min(one.lateness_low_ns, step->lateness_ns);
-        one.lateness_high_ns = std::max(one.lateness_high_ns, step->lateness_ns);
-      }
-      candidate.steps = steps;
-      found.push_back(std::move(candidate));
-    }
-    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-      return a.straggler.lateness_ns * a.straggler.steps_late > b.straggler.lateness_ns * b.straggler.steps_late;
-    });
-    if (found.size() > kMostCandidates) found.resize(kMostCandidates);
-    return found;
   }
 
   // Same stage of a pipeline, and not late with it.
@@ -234,7 +146,42 @@ class Analysis {
     for (const LateStep& step : out_.late_steps)
       if (std::find(straggler.ranks.begin(), straggler.ranks.end(), step.rank) == straggler.ranks.end())
         others = std::max(others, step.lateness_ns);
-    return straggler.lateness_high_ns >= kStandsOut * others;
+    return straggler.lateness_high_ns >= kStandsOut * others || longer_at_its_own_work(straggler);
+  }
+
+  // Over all steps, also those in which somebody else came last: picking the late ones would make chance look sure.
+  bool longer_at_its_own_work(const Straggler& straggler) const {
+    if (straggler.side != LateSide::host || straggler.causes.empty()) return false;
+    std::vector<std::vector<double>> peers(steps_.size());
+    std::vector<std::optional<double>> own(steps_.size());
+    for (std::uint32_t r = 0; r < set_.ranks.size(); ++r) {
+      const bool peer = is_peer(straggler, r);
+      if (!peer && r != straggler.ranks.front()) continue;
+      for (const DigestStep& step : set_.ranks[r].steps) {
+        const auto at = std::lower_bound(steps_.begin(), steps_.end(), step.number);
+        if (!step.complete || at == steps_.end() || *at != step.number) continue;
+        const auto work = static_cast<double>(std::max<std::int64_t>(0, step.work.host_ns - step.work.waits_ns));
+        const auto i = static_cast<std::size_t>(at - steps_.begin());
+        if (peer) {
+          peers[i].push_back(work);
+        } else {
+          own[i] = work;
+        }
+      }
+    }
+    std::vector<double> excesses;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (own[i] && !peers[i].empty()) excesses.push_back(*own[i] - median_of(std::move(peers[i])));
+    if (excesses.size() < kStepsToTell) return false;
+    const double mean = mean_of(excesses);
+    return mean > kSureSigmas * error_of_mean(excesses, mean);
+  }
+
+  static double error_of_mean(const std::vector<double>& values, double mean) {
+    double squares = 0;
+    for (const double value : values) squares += (value - mean) * (value - mean);
+    const auto count = static_cast<double>(values.size());
+    return std::sqrt(squares / (count - 1) / count);
   }
 
   RecordedDelay recorded_delay(const Candidate& candidate, const RankProfile& own,
@@ -252,12 +199,7 @@ class Analysis {
       costs.push_back(std::min(step->cost_ns, std::max(step->lateness_ns, hidden)));
     const double mean = mean_of(costs);
     delay.cost_ns = mean * delay.often;
-    if (costs.size() > 1) {
-      double squares = 0;
-      for (const double cost : costs) squares += (cost - mean) * (cost - mean);
-      const auto count = static_cast<double>(costs.size());
-      delay.error_ns = delay.often * std::sqrt(squares / (count - 1) / count);
-    }
+    if (costs.size() > 1) delay.error_ns = delay.often * error_of_mean(costs, mean);
     // A rank that fell behind once stays behind where hosts run ahead of their devices: its peers wait in every step,
     // and lose nothing by it. A step of the job is longer by what this rank's own step is longer, and no more. Hosts
     // that run ahead also wait where nothing says so (a full launch queue): what the causes explain is there for sure.
@@ -271,14 +213,32 @@ class Analysis {
     std::sort(ranks.begin(), ranks.end());
     const std::vector<SavedStep> saved = replay_without_delay(set_, matching_, index_, ranks);
     double sum = 0;
+    Straggler& straggler = candidate.straggler;
     for (LateStep* step : candidate.steps) {
       const auto at = std::lower_bound(saved.begin(), saved.end(), step->step,
                                        [](const SavedStep& one, std::int64_t number) { return one.step < number; });
       if (at == saved.end() || at->step != step->step) continue;
-      step->saved_ns = at->ns;
+      if (at->ns >= kLeastOfSeen * step->cost_ns && at->ns <= kMostOfSeen * step->cost_ns) step->saved_ns = at->ns;
       sum += at->ns;
     }
-    candidate.straggler.replayed_cost_ns = sum / static_cast<double>(candidate.straggler.steps);
+    straggler.replayed_cost_ns = sum / static_cast<double>(straggler.steps);
+    // What a host would do with the time is not in the collectives: it may run ahead, or wait for something else. And
+    // no step is shorter than what its hosts need.
+    const bool hosts_keep_up = out_.measured_step_ns - straggler.replayed_cost_ns >= pace_.host_ns + pace_.gap_ns;
+    if (straggler.side == LateSide::device && hosts_keep_up &&
+        straggler.replayed_cost_ns >= kLeastOfSeen * straggler.captured_cost_ns &&
+        straggler.replayed_cost_ns <= kMostOfSeen * straggler.captured_cost_ns)
+      return;
+    for (LateStep* step : candidate.steps) step->saved_ns.reset();
+  }
+
+  // Who takes turns with nobody that is left comes late now and then.
+  void name_patterns() {
+    for (auto* list : {&out_.stragglers, &out_.of_recording}) {
+      const auto alternate = [](const Straggler& one) { return one.pattern == LatePattern::alternating; };
+      if (std::count_if(list->begin(), list->end(), alternate) != 1) continue;
+      std::find_if(list->begin(), list->end(), alternate)->pattern = LatePattern::intermittent;
+    }
   }
 
   bool recording_explains(std::uint32_t rank, const RankProfile& own,

@@ -65,6 +65,7 @@ struct Straggler {
   LateSide side = LateSide::unknown;
   std::uint32_t steps_late = 0;
   std::uint32_t steps = 0;
+  std::int64_t every = 0;  // late in every n-th step, three times or more; 0: not at even distances
   double lateness_ns = 0;  // mean over the steps in which it was late
   double lateness_low_ns = 0, lateness_high_ns = 0;
   double captured_cost_ns = 0;     // per step of the job as recorded
@@ -77,9 +78,11 @@ struct Straggler {
 };
 
 struct StragglerAnalysis {
-  std::vector<LateStep> late_steps;          // one per step that the ranks share, ascending
-  std::vector<Straggler> stragglers;         // most costly first; none: nobody holds the job up
-  std::vector<Straggler> of_recording;       // late in the recording and not without it: its cost differs between ranks
+  std::vector<LateStep> late_steps;   // one per step that the ranks share, ascending
+  std::vector<Straggler> stragglers;  // most costly first; none: nobody holds the job up
+  // Late in the recording, at no cost without it: what the recording costs differs between ranks, or the delay is the
+  // rank's own and its host runs far enough ahead of the device.
+  std::vector<Straggler> of_recording;
   double measured_step_ns = 0;               // mean step of the job as recorded
   std::optional<TimeBand> undisturbed_step;  // without the recording
   double exposed_ns = 0;                     // communication without compute beside it, mean over ranks, per step

@@ -19,6 +19,7 @@ struct SmallJob {
   std::int64_t late_rank = -1;          // holds the others up
   std::int64_t host_late_ns = 0;        // by a stretch of its host outside of every record
   std::int64_t device_late_ns = 0;      // by more kernels on its device
+  std::vector<int> late_in;             // steps in which it does; empty: in all
   int collectives = 1;                  // per step, one after the other
   std::int64_t bytes = 64 << 20;
   std::int64_t transfer_ns = 1'000'000;  // of one
@@ -44,12 +45,15 @@ struct SmallJob {
     ProcessGroup group{"0", "default_pg", {}};
     for (std::int64_t r = 0; r < ranks; ++r) group.ranks.push_back(r);
     out.groups.push_back(group);
-    const bool late = rank == late_rank;
-    const std::int64_t delay = host_late_ns + device_late_ns;
-    const std::int64_t own = late ? delay : 0;
-    const std::int64_t length = compute_ns + delay + collectives * transfer_ns;
+    std::int64_t end = 1'000'000'000;
     for (int k = 0; k < steps; ++k) {
-      const std::int64_t start = 1'000'000'000 + k * length;
+      const bool delayed = late_in.empty() || std::find(late_in.begin(), late_in.end(), k) != late_in.end();
+      const bool late = delayed && rank == late_rank;
+      const std::int64_t delay = delayed ? host_late_ns + device_late_ns : 0;
+      const std::int64_t own = late ? delay : 0;
+      const std::int64_t length = compute_ns + delay + collectives * transfer_ns;
+      const std::int64_t start = end;
+      end += length;
       DigestStep step;
       step.number = k;
       step.host = {start, start + length};
@@ -88,10 +92,10 @@ struct SmallJob {
       }
       out.steps.push_back(std::move(step));
     }
-    out.time_range = {1'000'000'000, 1'000'000'000 + steps * length};
-    out.timing.measured_step_ns = static_cast<double>(length);
-    out.timing.step =
-        TimeBand{static_cast<double>(length), 0.9 * static_cast<double>(length), 1.1 * static_cast<double>(length)};
+    out.time_range = {1'000'000'000, end};
+    const double mean = static_cast<double>(end - out.time_range.start_ns) / steps;
+    out.timing.measured_step_ns = mean;
+    out.timing.step = TimeBand{mean, 0.9 * mean, 1.1 * mean};
     out.timing.device =
         TimeBand{static_cast<double>(compute_ns), static_cast<double>(compute_ns), static_cast<double>(compute_ns)};
     return out;

@@ -8,6 +8,12 @@
 namespace accel {
 namespace {
 
+std::string evidence_of(const Finding& finding) {
+  std::string text;
+  for (const Evidence& one : finding.evidence) text += one.text + "\n";
+  return text;
+}
+
 TEST(StragglerRank, names_rank_host_and_how_late_in_one_sentence) {
   SmallJob job;
   job.late_rank = 3;
@@ -40,6 +46,36 @@ TEST(StragglerRank, a_lateness_below_a_fiftieth_of_a_step_is_nobodys_fault) {
   EXPECT_EQ(find_rule(job.diagnosis(), "straggler_rank"), nullptr);
 }
 
+TEST(StragglerRank, a_delay_of_one_step_that_costs_little_is_told_without_alarm) {
+  SmallJob job;
+  job.late_rank = 2;
+  job.host_late_ns = 10'000'000;
+  job.steps = 50;
+  job.late_in = {30};
+  const Diagnosis diagnosis = job.diagnosis();
+  const Finding* finding = find_rule(diagnosis, "straggler_rank");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, FindingSeverity::info);
+  EXPECT_NE(finding->title.find("held up by rank 2"), std::string::npos) << finding->title;
+  EXPECT_NE(finding->title.find("in one of 50 steps, which costs the job little"), std::string::npos) << finding->title;
+  EXPECT_NE(evidence_of(*finding).find("one-off"), std::string::npos);
+  EXPECT_TRUE(diagnosis.plan.empty() || diagnosis.plan.front().rule != "straggler_rank");
+  EXPECT_NE(diagnosis.verdict.sentence.find("no rank holds the others up"), std::string::npos);
+}
+
+TEST(StragglerRank, says_at_what_distance_a_delay_comes_again) {
+  SmallJob job;
+  job.late_rank = 2;
+  job.host_late_ns = 10'000'000;
+  job.steps = 9;
+  job.late_in = {1, 4, 7};
+  const Diagnosis diagnosis = job.diagnosis();
+  const Finding* finding = find_rule(diagnosis, "straggler_rank");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->title.find("10.0 ms later than its peers in every third step"), std::string::npos)
+      << finding->title;
+}
+
 TEST(StragglerRank, a_missing_rank_lowers_what_is_claimed) {
   SmallJob job;
   job.late_rank = 3;
@@ -51,12 +87,6 @@ TEST(StragglerRank, a_missing_rank_lowers_what_is_claimed) {
   const Finding* finding = find_rule(diagnosis, "straggler_rank");
   ASSERT_NE(finding, nullptr);
   EXPECT_LT(finding->confidence, sure);
-}
-
-std::string evidence_of(const Finding& finding) {
-  std::string text;
-  for (const Evidence& one : finding.evidence) text += one.text + "\n";
-  return text;
 }
 
 TEST(StragglerRank, names_the_counters_in_which_the_late_rank_differs) {

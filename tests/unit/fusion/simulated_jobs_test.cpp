@@ -35,6 +35,39 @@ TEST(SimulatedJobs, AreNamedRightInNearlyEverySeedAndNobodyInnocentIsNamed) {
   EXPECT_GE(right * 100, jobs * 99) << misses;
 }
 
+// Two processes of gloo's size on a machine that other work shares: hosts are shaken by about as much as one of them is
+// late in every step.
+JobPlan shaken_job(std::uint64_t seed) {
+  JobPlan plan;
+  plan.seed = seed;
+  plan.ranks = 2;
+  plan.per_host = 2;
+  plan.steps = 10;
+  plan.buckets = 2;
+  plan.compute_ms = 2;
+  plan.host_ms = 20;
+  plan.transfer_ms = 1;
+  plan.stall_ms = 4;
+  plan.stalls = 3;
+  plan.victim = 1;
+  return plan;
+}
+
+TEST(SimulatedJobs, NameARankThatSleepsInEveryStepOfALoadedMachine) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    JobPlan plan = shaken_job(seed);
+    plan.fault = Fault::sleep;
+    plan.size_ms = 20;
+    const JobRun run = simulate(plan);
+    const fusion::Job job = fusion::fuse(digests_of(plan, run));
+    ASSERT_FALSE(job.stragglers.stragglers.empty()) << seed;
+    const fusion::Straggler& most = job.stragglers.stragglers.front();
+    EXPECT_EQ(job.set.rank_of(most.ranks.front()), 1) << seed;
+    EXPECT_EQ(most.side, fusion::LateSide::host) << seed;
+    EXPECT_GE(most.undisturbed_cost.expected_ns, kWorthNaming * run.step_ns) << seed;
+  }
+}
+
 TEST(SimulatedJobs, OfAThousandRanksAreFused) {
   JobPlan plan;
   plan.seed = 5;
