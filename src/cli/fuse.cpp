@@ -75,6 +75,7 @@ std::vector<std::string> obstacles(const fusion::Job& job) {
 
 void print_outcome(const fusion::Job& job) {
   std::vector<std::int64_t> present;
+  present.reserve(job.set.ranks.size());
   for (std::size_t row = 0; row < job.set.ranks.size(); ++row) present.push_back(job.set.rank_of(row));
   fmt::print("Ranks       {} found: {}", present.size(), list_of(present));
   if (job.set.world_size > 0) fmt::print("; the job has {}", job.set.world_size);
