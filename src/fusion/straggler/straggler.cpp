@@ -108,6 +108,7 @@ class Analysis {
   void judge(Candidate candidate) {
     Straggler& straggler = candidate.straggler;
     std::vector<std::int64_t> late_in;
+    late_in.reserve(candidate.steps.size());
     for (const LateStep* step : candidate.steps) late_in.push_back(step->step);
     const RankProfile own = profile_of(set_.ranks[straggler.ranks.front()], late_in);
     std::vector<RankProfile> same_steps;
@@ -195,6 +196,7 @@ class Analysis {
     // Of a late device also what it works longer: its peers' work beside their waits hides lateness, and no cost.
     const double hidden = straggler.side == LateSide::device ? longer : 0;
     std::vector<double> costs;
+    costs.reserve(candidate.steps.size());
     for (const LateStep* step : candidate.steps)
       costs.push_back(std::min(step->cost_ns, std::max(step->lateness_ns, hidden)));
     const double mean = mean_of(costs);
