@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "analysis/event_index.h"
 #include "analysis/host_stalls.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
@@ -37,19 +41,60 @@ void claim_copies(Claim& claim, const DiagnosisInput& input) {
       std::min(copies.pageable_to_device.exposed_ns + copies.to_host.exposed_ns, view.undisturbed.memory_exposed_ns);
 }
 
-// The ops go away, and with the copies that feed them the calls that wait for these and what autograd does around them:
-// it frees on the host what the ops kept there.
+// The outermost op around a call.
+SliceId outermost_op(const TraceStore& store, std::uint32_t call) {
+  SliceId op;
+  for (SliceId at = store.slices.parent[call]; at.valid(); at = store.slices.parent[at.value])
+    if (store.slices.kind[at.value] == SliceKind::op) op = at;
+  return op;
+}
+
+// Ops around a copy from or to pageable memory, and nothing else on the device, that take long by themselves, without a
+// record inside: they get the host memory of CPU tensors and give it back. The names, each once.
+std::vector<std::string> ops_around_copies(const TraceStore& store, const EventIndex& index) {
+  const SliceTable& slices = store.slices;
+  std::vector<std::uint32_t> around;
+  for (std::uint32_t row = 0; row < index.slice_flags.size(); ++row) {
+    if ((index.slice_flags[row] & kCallPageable) == 0) continue;
+    const SliceId op = outermost_op(store, row);
+    if (op.valid() && (around.empty() || around.back() != op.value)) around.push_back(op.value);
+  }
+  std::vector<std::uint32_t> names;
+  std::vector<std::int64_t> own;
+  for (const std::uint32_t first : around) {
+    const std::int64_t end = store.slice_end_ns(SliceId(first));
+    const std::uint32_t last = store.thread_ranges[slices.thread[first].value].second;
+    own.clear();
+    bool copies_alone = true;
+    for (std::uint32_t row = first; row < last && slices.start_ns[row] < end; ++row) {
+      copies_alone = copies_alone && (!index.launches(store, row) || (index.slice_flags[row] & kCallPageable) != 0);
+      own.push_back(slices.dur_ns[row]);
+      const SliceId parent = slices.parent[row];
+      if (row > first && parent.valid() && parent.value >= first) own[parent.value - first] -= slices.dur_ns[row];
+    }
+    if (!copies_alone) continue;
+    for (std::uint32_t k = 0; k < own.size(); ++k)
+      if (own[k] >= kSilentStretchNs && slices.kind[first + k] == SliceKind::op)
+        names.push_back(slices.name[first + k].value);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<std::string> texts;
+  texts.reserve(names.size());
+  for (const std::uint32_t name : names) texts.emplace_back(store.text(StringId(name)));
+  return texts;
+}
+
+// The ops go away, and with the copies that feed them the calls that wait for these, what gets and frees their host
+// memory, and what autograd does around them: the thread that called it runs the backward of CPU ops itself.
 std::vector<Transformation> remedies(const DiagnosisInput& input, const std::vector<const HostWorkGroup*>& ops,
                                      bool copies) {
-  constexpr std::string_view kBackward = "run_backward";
   std::vector<std::string> names;
   names.reserve(ops.size());
   for (const HostWorkGroup* group : ops) names.emplace_back(input.store.text(group->name));
   if (!copies) return {remedy(TransformationKind::no_host, names)};
-  for (const HostWorkGroup& group : input.facts.host_work.groups) {
-    const std::string_view name = input.store.text(group.name);
-    if (group.kind == SliceKind::frame && name.find(kBackward) != std::string_view::npos) names.emplace_back(name);
-  }
+  names.emplace_back("run_backward");
+  for (std::string& name : ops_around_copies(input.store, *input.results.event_index)) names.push_back(std::move(name));
   return {remedy(TransformationKind::no_host, names), remedy(TransformationKind::no_sync),
           scale({"Memcpy HtoD (Pageable", "Memcpy DtoH"}, {0.0, 0.0, 0.2}), remedy(TransformationKind::pin_overlap)};
 }
