@@ -6,6 +6,7 @@
 
 #include "analysis/idle_attribution.h"
 #include "analysis/kernel_table.h"
+#include "diagnosis/device_work.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/ledger.h"
@@ -134,6 +135,7 @@ void add_places(Finding& finding, const DiagnosisInput& input) {
 
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> earlier) {
   const StepView& view = input.facts.view;
+  if (runs_on_host(input.store)) return {};  // small_ops
   const KernelTable& kernels = *input.results.kernel_table;
   const double cost_ns = launch_idle_ns(input, earlier);
   const double launches = launches_per_step(*input.results.step_segmentation);

@@ -14,6 +14,7 @@
 #include "ingest/catalog.h"
 #include "ingest/importer.h"
 #include "ingest/native_device.h"
+#include "trace/processor.h"
 #include "trace/trace_builder.h"
 
 namespace accel::native_binary {
@@ -430,7 +431,7 @@ void Import::add_host_work() {
     batch_.add_device_event(event, static_cast<const KernelDetailRow*>(nullptr));
   }
   DeviceProperties processor;
-  processor.name = "CPU";
+  processor.name = kProcessorName;
   builder_.process().devices.push_back(processor);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trace/builder_state.h"
+#include "trace/processor.h"
 #include "trace/trace_builder.h"
 
 namespace accel {
@@ -23,6 +24,9 @@ void TraceBuilder::add_host_device(bool (*is_work)(std::string_view name)) {
     return staged.dur_ns[a] != staged.dur_ns[b] ? staged.dur_ns[a] > staged.dur_ns[b] : a < b;
   });
   TraceBatch batch;
+  const auto own_text = [&](StringId text) {
+    return text.valid() ? batch.intern(state.store.strings.view(text)) : StringId();
+  };
   ThreadIndex thread;
   std::int64_t covered_ns = 0;
   std::int64_t correlation = 0;
@@ -38,7 +42,7 @@ void TraceBuilder::add_host_device(bool (*is_work)(std::string_view name)) {
     SliceRow call;
     call.start_ns = staged.start_ns[row];
     call.name = batch.intern(name);  // findings name places by what ran before and after
-    call.thread = batch.add_thread(at.pid, at.tid, StringId(0), StringId(0));
+    call.thread = batch.add_thread(at.pid, at.tid, own_text(at.pid_text), own_text(at.tid_text));
     call.kind = SliceKind::driver_call;
     batch.add_slice(call, &link);
     DeviceEventRow event;
@@ -54,7 +58,7 @@ void TraceBuilder::add_host_device(bool (*is_work)(std::string_view name)) {
   if (correlation == 0) return;
   commit(batch, state.next_sequence);
   DeviceProperties processor;
-  processor.name = "CPU";
+  processor.name = kProcessorName;
   state.store.process.devices = {processor};
 }
 

@@ -86,6 +86,15 @@ def test_python_work_between_ops_is_named_first_with_its_cost(torch_python, tmp_
     assert_named_first(job, "python_overhead")
 
 
+def test_tiny_ops_are_named_first_and_stand_for_the_step(torch_python, tmp_path):
+    job = plain(torch_python, tmp_path / "captures", "fault=tiny")
+    own = [finding for finding in job.findings if finding["rule"] != "cpu_contention"]  # that is this machine's, now
+    assert own[0]["rule"] == "small_ops", [(f["rule"], f["cost_ms_per_step"]) for f in job.findings]
+    assert own[0]["evidence"][0]["value"] > 128 * 10
+    assert own[0]["cost_ms_per_step"] > 0.4 * (job.report["step_time"]["undisturbed_ms"] - sum(
+        finding["cost_ms_per_step"] for finding in job.findings if finding["rule"] == "cpu_contention"))
+
+
 def test_losses_are_bit_identical_with_and_without(torch_python, tmp_path):
     for name, words in {"plain": (), "compiled": ("compile=1",)}.items():
         alone, inside = tmp_path / f"{name}.alone", tmp_path / f"{name}.inside"

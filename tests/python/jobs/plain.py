@@ -1,6 +1,6 @@
 """A training job that knows nothing of any profiler.
 
-plain.py [fault=loader|python|crash|exit] [ms=20] [steps=N] [workers=N] [losses=FILE] [compile=1]
+plain.py [fault=loader|python|tiny|crash|exit] [ms=20] [steps=N] [workers=N] [losses=FILE] [compile=1]
 
 Prints one JSON line at its end: for each step what the planted fault took, measured by the job itself."""
 
@@ -55,6 +55,9 @@ def main():
     model = Net()
     call = torch.compile(model, backend="aot_eager", fullgraph=True) if settings["compile"] == "1" else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scale = nn.Parameter(torch.ones(16))
+    if fault == "tiny":
+        optimizer = torch.optim.SGD([scale], lr=0.01)
     losses = []
     batches = iter(DataLoader(Images(), batch_size=8, num_workers=int(settings["workers"])))
     for _ in range(steps):
@@ -63,9 +66,15 @@ def main():
         waited = (time.perf_counter() - began) * 1e3
         if fault == "loader":
             planted.append(waited)
-        loss = nn.functional.cross_entropy(call(inputs), labels)
-        optimizer.zero_grad()
-        loss.backward()
+        if fault == "tiny":  # the samples of a batch one by one, in ops of sixteen numbers
+            optimizer.zero_grad()
+            for sample in inputs.view(-1, 16):
+                loss = (torch.relu(sample * scale + 1) - sample).pow(2).mean()
+                loss.backward()
+        else:
+            loss = nn.functional.cross_entropy(call(inputs), labels)
+            optimizer.zero_grad()
+            loss.backward()
         optimizer.step()
         losses.append(loss.item().hex())
         if fault == "crash" and len(losses) == steps - 2:
