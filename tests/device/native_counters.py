@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """On a machine with an NVIDIA device: a capture of the native recorder while the device works, and whether its counters
-agree with what nvidia-smi says. Needs build/accel-profiler and build/examples/example_cpp_slow_loader; PyTorch, where it is,
-keeps the device busy. Prints every counter; status 1 when one of those that every device has is missing or absurd."""
+agree with what nvidia-smi says: native_counters.py [BUILD]. BUILD [build] holds accel-profiler, libaccel_profiler_runtime.so.1 and
+examples/example_cpp_slow_loader; PyTorch, where it is, keeps the device busy. Prints every counter; status 1 when one of those
+that every device has is missing or absurd."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-BUILD = Path(__file__).resolve().parents[2] / "build"
+BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[2] / "build").absolute()
 LOAD = """
 import time, torch
 a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
@@ -28,10 +30,14 @@ def main() -> int:
     time.sleep(8)
     with tempfile.TemporaryDirectory() as folder:
         job = subprocess.run([BUILD / "examples/example_cpp_slow_loader", "--output", folder, "--seconds", "15",
-                              "--rule", "step > 50 => capture_next_steps(200)"], capture_output=True, text=True)
+                              "--rule", "step > 50 => capture_next_steps(200)"], capture_output=True, text=True,
+                             env={**os.environ, "LD_LIBRARY_PATH": str(BUILD)})  # built elsewhere, for another place
         smi = subprocess.run(["nvidia-smi", "--query-gpu=clocks.sm,power.draw,memory.used,utilization.gpu,pcie.link.gen.current,"
                               "clocks_event_reasons.active", "--format=csv"], capture_output=True, text=True).stdout
         busy.terminate()
+        if job.returncode != 0:
+            print(job.stdout, job.stderr, sep="\n")
+            return 1
         capture = [line.split(" ", 1)[1] for line in job.stdout.splitlines() if line.startswith("capture ")][0]
         subprocess.run([BUILD / "accel-profiler", "analyze", capture, "-o", folder + "/report", "--quiet"], check=True)
         report = json.loads(Path(folder, "report/report.json").read_text())
