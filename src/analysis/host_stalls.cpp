@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "trace/processor.h"
+
 namespace accel {
 namespace {
 
@@ -15,6 +17,9 @@ constexpr std::int64_t kLongGapNs = 1'000'000;
 constexpr std::int64_t kUsualFactor = 20;
 constexpr std::size_t kSeenOften = 4;
 constexpr std::size_t kMedianFrom = 8;
+// A scheduler does not choose the same place in three steps of four: what stops there is work of that place.
+constexpr double kInMostSteps = 0.75;
+constexpr double kFewestSteps = 4;
 // Python hands its lock to another thread after 5 ms; with two or three threads a gap is a small multiple of it, and a
 // little more. A third of all durations up to the fourth multiple lie there by chance.
 constexpr std::int64_t kSwitchNs = 5'000'000;
@@ -28,6 +33,7 @@ struct Gap {
   Interval time;
   std::uint32_t before = 0;               // row of the record before it
   std::uint32_t inside = SliceId::kNone;  // innermost record open during it
+  std::int32_t step = -1;
 };
 
 bool is_record(SliceKind kind) {
@@ -46,20 +52,21 @@ void for_each_gap(const TraceStore& store, const StepSegmentation& segmentation,
   std::int64_t last_time = 0;
   std::uint64_t last_side = 0;
   std::uint32_t last_row = 0;
+  std::int32_t step = -1;
   const auto boundary = [&](std::int64_t time, std::uint32_t row, bool is_start) {
     const std::uint64_t side = (static_cast<std::uint64_t>(store.slices.name[row].value) << 1) | (is_start ? 1U : 0U);
     if (any && time > last_time)
       visit(Gap{last_side * 0x9E3779B97F4A7C15ULL ^ side,
                 {last_time, time},
                 last_row,
-                open.empty() ? SliceId::kNone : open.back().row});
+                open.empty() ? SliceId::kNone : open.back().row,
+                step});
     any = true;
     last_time = std::max(last_time, time);
     last_side = side;
     last_row = row;
   };
   const auto [first, last] = store.thread_ranges[thread.value];
-  std::int32_t step = -1;
   for (std::uint32_t row = first; row < last; ++row) {
     if (!is_record(store.slices.kind[row])) continue;
     const std::int64_t start = store.slices.start_ns[row];
@@ -93,10 +100,25 @@ std::int64_t usual_of(std::vector<std::int64_t>& durations) {
   return *middle;
 }
 
-// An op that launches nothing and is more than a view may compute on the CPU: that is work, not a stall.
+// An op that launches nothing (or whose processor is the device) and is more than a view may compute: that is work, not
+// a stall.
 bool may_compute(const TraceStore& store, const EventIndex& index, std::uint32_t row) {
   if (row == SliceId::kNone || store.slices.kind[row] != SliceKind::op) return false;
-  return (index.slice_flags[row] & kLaunchesInside) == 0 && !is_metadata_op(store.text(store.slices.name[row]));
+  const bool launches = (index.slice_flags[row] & kLaunchesInside) != 0 && !runs_on_processor(store);
+  return !launches && !is_metadata_op(store.text(store.slices.name[row]));
+}
+
+// Places that take long in most steps.
+std::unordered_set<std::uint64_t> work_of_places(const std::vector<Gap>& gaps, const StepSegmentation& segmentation) {
+  std::unordered_map<std::uint64_t, std::unordered_set<std::int32_t>> steps_of;
+  for (const Gap& gap : gaps) steps_of[gap.place].insert(gap.step);
+  const auto steps = static_cast<double>(std::count_if(segmentation.steps.begin(), segmentation.steps.end(),
+                                                       [](const Step& step) { return step.complete; }));
+  std::unordered_set<std::uint64_t> places;
+  for (const auto& [place, in] : steps_of) {
+    if (steps >= kFewestSteps && static_cast<double>(in.size()) >= kInMostSteps * steps) places.insert(place);
+  }
+  return places;
 }
 
 }  // namespace
@@ -141,12 +163,13 @@ HostStalls find_stalls(const TraceStore& store, const EventIndex& index, const S
   std::unordered_map<std::uint64_t, std::int64_t> usual;
   for (auto& [place, durations] : by_place)
     usual[place] = durations.size() >= kSeenOften ? usual_of(durations) : std::numeric_limits<std::int64_t>::max();
+  const std::unordered_set<std::uint64_t> works = work_of_places(gaps, segmentation);
   std::vector<Interval> times;
   std::unordered_set<std::uint64_t> places;
   for (const Gap& gap : gaps) {
     const std::int64_t ns = gap.time.length_ns();
     const std::int64_t usually = usual[gap.place];
-    const bool rare = usually < ns / kUsualFactor;
+    const bool rare = usually < ns / kUsualFactor && !works.contains(gap.place);
     if (!rare && !(stalls.interpreter && is_switch(ns))) continue;
     times.push_back(gap.time);
     places.insert(gap.place);

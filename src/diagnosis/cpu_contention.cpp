@@ -5,6 +5,7 @@
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/host_idle.h"
+#include "diagnosis/host_work.h"
 #include "diagnosis/rule.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr Threshold kWorthSaying{"finding", 0.05, "share of the undisturbed step",
                                  "the operating system takes every core away now and then"};
-constexpr Threshold kPlaces{"fewest places", 4, "distinct places",
+constexpr Threshold kPlaces{"fewest places", static_cast<double>(kStallPlaces), "distinct places",
                             "what always stops in the same place is work of that place"};
 
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> earlier) {
@@ -100,9 +101,11 @@ RuleDescriptor cpu_contention_rule() {
   rule.how_we_know =
       "Gaps of a millisecond or more on the main thread, in at least four different places, each twenty times as long "
       "as "
-      "the same place usually takes. Gaps of whole multiples of 5 ms are the interpreter's lock changing hands.";
+      "the same place usually takes, and not in the same place of most steps. Gaps of whole multiples of 5 ms are the "
+      "interpreter's lock changing hands.";
   rule.how_we_know_zh =
-      "主线程上至少四处不同位置出现 1 毫秒以上、且达到该处通常时长二十倍的间隙。间隙为 5 "
+      "主线程上至少四处不同位置出现 1 "
+      "毫秒以上、且达到该处通常时长二十倍的间隙，并排除在多数步的同一处都出现的间隙。间隙为 5 "
       "毫秒整数倍则说明解释器锁在易手。";
   rule.what_to_do =
       "Give the process enough cores, bind ranks to their own, limit threads; move busy Python threads into processes.";

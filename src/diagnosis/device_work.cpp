@@ -9,7 +9,6 @@
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
-#include "trace/processor.h"
 
 namespace accel {
 namespace {
@@ -23,10 +22,6 @@ constexpr double kBesideEachOther = 0.85;
 constexpr double kRecordedIdle = 0.10;  // with less idle than this in the recording, the device set its pace
 
 }  // namespace
-
-bool runs_on_host(const TraceStore& store) {
-  return store.process.devices.size() == 1 && store.process.devices.front().name == kProcessorName;
-}
 
 const DeviceEfficiency* verdict_device(const DiagnosisInput& input) {
   return input.results.efficiency ? input.results.efficiency->of_device(input.facts.view.device) : nullptr;

@@ -20,9 +20,6 @@ struct ReachedShare {
   bool learnt = false;  // expected is from kernels of this capture
 };
 
-// The device of the job is its processor: ops are the work, and nothing is launched.
-bool runs_on_host(const TraceStore& store);
-
 // The verdict's device; null without results for it.
 const DeviceEfficiency* verdict_device(const DiagnosisInput& input);
 

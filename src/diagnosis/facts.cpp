@@ -9,7 +9,11 @@ Facts gather_facts(const TraceStore& store, const AnalysisResults& results) {
   facts.view = make_step_view(store, results);
   if (!facts.view.usable) return facts;
   facts.copies = measure_copies(store, facts.view);
-  facts.host_work = find_host_work(store, facts.view, results.host_activity->compilation.time);
+  const HostActivity& activity = *results.host_activity;
+  const bool contention = activity.stalls.places >= kStallPlaces;
+  facts.host_work =
+      find_host_work(store, facts.view,
+                     contention ? activity.compilation.time.united(activity.stalls.time) : activity.compilation.time);
   facts.allocator_calls = find_allocator_calls(store, facts.view);
   facts.host_idle = measure_host_idle(store, results, facts.view);
   return facts;

@@ -204,7 +204,7 @@ void merge_into(std::vector<HostWorkGroup>& groups, const HostWorkGroup& more) {
 
 }  // namespace
 
-HostWork find_host_work(const TraceStore& store, const StepView& view, const IntervalSet& compilation) {
+HostWork find_host_work(const TraceStore& store, const StepView& view, const IntervalSet& other_causes) {
   HostWork result;
   if (view.windows.empty()) return result;
   const Launching launching = find_launching(store);
@@ -227,7 +227,7 @@ HostWork find_host_work(const TraceStore& store, const StepView& view, const Int
     device.push_back(
         {store.device_events.start_ns[row], store.device_events.start_ns[row] + store.device_events.dur_ns[row]});
   }
-  const IntervalSet idle = silent.minus(IntervalSet::from_sorted(device)).minus(compilation);
+  const IntervalSet idle = silent.minus(IntervalSet::from_sorted(device)).minus(other_causes);
 
   std::map<Key, Found> places;
   for (const Interval& stretch : idle.intervals()) {

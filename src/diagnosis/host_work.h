@@ -30,8 +30,10 @@ struct HostWork {
 };
 
 inline constexpr std::int64_t kSilentStretchNs = 200'000;
+// Stalls in fewer places are work of those places.
+inline constexpr std::uint64_t kStallPlaces = 4;
 
-// `compilation`: when models were compiled; that is a cause of its own too.
-HostWork find_host_work(const TraceStore& store, const StepView& view, const IntervalSet& compilation);
+// `other_causes`: when models were compiled, and the thread did not get to run.
+HostWork find_host_work(const TraceStore& store, const StepView& view, const IntervalSet& other_causes);
 
 }  // namespace accel

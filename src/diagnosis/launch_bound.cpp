@@ -6,13 +6,13 @@
 
 #include "analysis/idle_attribution.h"
 #include "analysis/kernel_table.h"
-#include "diagnosis/device_work.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/ledger.h"
 #include "diagnosis/rule.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
+#include "trace/processor.h"
 
 namespace accel {
 namespace {
@@ -49,7 +49,9 @@ double launch_idle_ns(const DiagnosisInput& input, std::span<const Finding> earl
   double idle = 0;
   for (const IdleCause cause : kCauses) idle += idle_left_ns(input.facts.view, earlier, cause);
   double host_work = input.facts.host_work.ns_per_step;
-  for (const Finding& finding : earlier) host_work -= finding.claim.idle(IdleCause::host_compute);
+  for (const Finding& finding : earlier) {  // host work has no stalls in it
+    if (finding.rule != "cpu_contention") host_work -= finding.claim.idle(IdleCause::host_compute);
+  }
   return std::max(0.0, idle - std::max(0.0, host_work));
 }
 
@@ -135,7 +137,7 @@ void add_places(Finding& finding, const DiagnosisInput& input) {
 
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> earlier) {
   const StepView& view = input.facts.view;
-  if (runs_on_host(input.store)) return {};  // small_ops
+  if (runs_on_processor(input.store)) return {};  // small_ops
   const KernelTable& kernels = *input.results.kernel_table;
   const double cost_ns = launch_idle_ns(input, earlier);
   const double launches = launches_per_step(*input.results.step_segmentation);

@@ -30,11 +30,10 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
     if (group.kind != SliceKind::op) groups.push_back(&group);
   }
   if (groups.empty()) return {};
-  // Slow steps and stalls may lie in the same places: what they took is not taken again.
+  // Slow steps may lie in the same places: what they took is not taken again.
   double taken_ns = 0;
   for (const Finding& finding : earlier) {
-    if (finding.rule == "step_outlier" || finding.rule == "cpu_contention" || finding.rule == "checkpoint_stall" ||
-        finding.rule == "recompilation") {
+    if (finding.rule == "step_outlier" || finding.rule == "checkpoint_stall" || finding.rule == "recompilation") {
       taken_ns += finding.claim.idle(IdleCause::host_compute) + finding.claim.idle(IdleCause::launch_latency);
     }
   }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "diagnosis/copy_exposure.h"
-#include "diagnosis/device_work.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/host_idle.h"
@@ -14,6 +13,7 @@
 #include "diagnosis/rule.h"
 #include "diagnosis/source_location.h"
 #include "diagnosis/wording.h"
+#include "trace/processor.h"
 
 namespace accel {
 namespace {
@@ -107,7 +107,7 @@ SmallOps find_small_ops(const DiagnosisInput& input) {
 
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> earlier) {
   const StepView& view = input.facts.view;
-  if (!runs_on_host(input.store)) return {};
+  if (!runs_on_processor(input.store)) return {};
   SmallOps ops = find_small_ops(input);
   const double steps = std::max<double>(1, static_cast<double>(view.windows.size()));
   if (ops.small / steps < kFewestOps.value) return {};
