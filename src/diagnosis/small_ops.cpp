@@ -122,10 +122,9 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   if (view.share(cost_ns) < kFindingShare) return {};
 
   Finding finding = new_finding(view, "small_ops", cost_ns);
-  const double per_op_us = ops.small_ns / ops.small / 1e3;
-  finding.title =
-      fmt::format("{} {} goes into {} ops that hardly compute, {:.2g} us each ({})", ms_text(cost_ns), view.a_unit,
-                  count_text(ops.small / steps), per_op_us, percent_text(finding.share_of_step));
+  const double per_op_ns = ops.small_ns / ops.small;
+  finding.title = fmt::format("{} {} goes into {} ops that hardly compute, {} each ({})", ms_text(cost_ns), view.a_unit,
+                              count_text(ops.small / steps), ms_text(per_op_ns), percent_text(finding.share_of_step));
   const DeviceEventId example(ops.example);
   add_evidence(finding, fmt::format("small ops per {}, those inside other ops counted", view.unit), ops.small / steps,
                "count", example);
@@ -134,7 +133,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
                ops.small_ns / steps / 1e6, "ms", example);
   add_evidence(finding, fmt::format("time between them per {}, as it would be without the recording", view.unit),
                (claim.idle(IdleCause::host_compute) + claim.idle(IdleCause::launch_latency)) / 1e6, "ms");
-  add_evidence(finding, "mean time of a small op", per_op_us, "us");
+  add_evidence(finding, "mean time of a small op", per_op_ns / 1e3, "us");
   const SliceId launch = input.store.device_events.launch[ops.example];
   const SliceId op = input.store.enclosing_op(launch);
   finding.where.push_back(locate(input.store, op.valid() ? op : launch));
