@@ -44,7 +44,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   Finding finding = new_finding(view, "python_overhead", cost_ns);
   const HostWorkGroup& first = *groups.front();
   const Location place = locate(input.store, first.example);
-  const bool named = input.store.text(first.name) != "";
+  const bool named = !input.store.text(first.name).empty();
   finding.title =
       fmt::format("The device waits {} {} for Python {} ({})", ms_text(cost_ns), view.a_unit,
                   named ? fmt::format("in {}", name_of(input.store, first)) : std::string("outside every op"),
