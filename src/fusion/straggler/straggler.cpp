@@ -291,7 +291,27 @@ class Analysis {
       band.low_ns = std::min(band.low_ns, without + cost.low_ns);
       band.high_ns = std::max(band.high_ns, without + cost.high_ns);
     }
+    if (out_.stragglers.empty()) unite_ranks(band);
     out_.undisturbed_step = band;
+  }
+
+  // Ranks that nobody holds up take one and the same step. Where another rank's estimate excludes the pacing one's,
+  // none of them is known better: their mean stands, as in the breakdown, and the band reaches over all.
+  void unite_ranks(TimeBand& band) const {
+    std::vector<double> expected;
+    TimeBand all = band;
+    bool agree = true;
+    for (const RankDigest& digest : set_.ranks) {
+      const std::optional<TimeBand>& step = digest.timing.step;
+      if (!step || digest.steps.empty()) continue;
+      expected.push_back(step->expected_ns);
+      agree = agree && step->low_ns <= band.expected_ns && band.expected_ns <= step->high_ns;
+      all.low_ns = std::min(all.low_ns, step->low_ns);
+      all.high_ns = std::max(all.high_ns, step->high_ns);
+    }
+    if (agree || expected.empty()) return;
+    all.expected_ns = mean_of(expected);
+    band = all;
   }
 
   const RankSet& set_;

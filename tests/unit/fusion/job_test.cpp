@@ -148,6 +148,12 @@ TEST(Job, does_not_blame_a_rank_for_what_its_recording_costs) {
   EXPECT_TRUE(job.stragglers.stragglers.empty());
   ASSERT_EQ(job.stragglers.of_recording.size(), 1U);
   EXPECT_EQ(job.stragglers.of_recording.front().ranks.front(), 0U);
+  // Estimates of the ranks exclude each other (25 and 55 ms): the job's band reaches over both, and holds the measured
+  // step.
+  ASSERT_TRUE(job.stragglers.undisturbed_step.has_value());
+  EXPECT_LT(job.stragglers.undisturbed_step->low_ns, 34.3e6);
+  EXPECT_GT(job.stragglers.undisturbed_step->high_ns, 34.3e6);
+  EXPECT_GT(job.stragglers.undisturbed_step->expected_ns, 30e6);
 }
 
 TEST(Job, names_the_late_rank_of_collectives_on_the_host) {
