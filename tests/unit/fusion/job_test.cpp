@@ -19,6 +19,7 @@ std::vector<WrongClock> wrong_clocks(std::size_t ranks) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     return static_cast<double>(state >> 40U) / static_cast<double>(1U << 24U) * 2 - 1;
   };
+  clocks.reserve(ranks);
   for (std::size_t i = 0; i < ranks; ++i) clocks.push_back({static_cast<std::int64_t>(next() * 1e10), next() * 100});
   return clocks;
 }
@@ -97,6 +98,7 @@ void expect_gloo_straggler(const Job& job) {
 
 std::vector<std::int64_t> last_arrivals(const Job& job) {
   std::vector<std::int64_t> ranks;
+  ranks.reserve(job.timings.size());
   for (const CollectiveTiming& timing : job.timings) ranks.push_back(job.set.rank_of(timing.last));
   return ranks;
 }
