@@ -13,6 +13,7 @@
 #include "analysis/step_graph/replay.h"
 #include "analysis/step_graph/undisturbed.h"
 #include "analysis/step_segmentation.h"
+#include "trace/processor.h"
 
 namespace accel {
 namespace {
@@ -142,7 +143,9 @@ void set_costs(const RecordingCost& cost, Distortion& distortion) {
 void estimate_from_host(const Inputs& in, const RecordingCost& cost, Distortion& distortion) {
   set_costs(cost, distortion);
   const double host = in.segmentation.host_mean_ns;
-  const double busy = busy_per_step(in.segmentation, in.timeline);
+  // What a device does takes as long without the recording; the ops of a processor are host time, with records inside.
+  const bool on_processor = runs_on_processor(in.store);
+  const double busy = on_processor ? 0 : busy_per_step(in.segmentation, in.timeline);
   const double unchanged = replay(in.graph).step_ns;
   // What the replay of the recorded step misses, the replay without the recording misses likewise.
   const auto step_without = [&](const RecordingCost& taken) {
@@ -162,7 +165,8 @@ void estimate_from_host(const Inputs& in, const RecordingCost& cost, Distortion&
   double high =
       std::max(step_without(least_recording_cost(distortion)), kHighStepShare * distortion.undisturbed_step_ns);
   if (!in.index.communicating_threads.empty()) high = std::max(high, kHostCommunicationShare * host);
-  set_band(distortion, std::max(0.97 * busy_per_step(in.segmentation, in.timeline, false), low), high);
+  const double least = on_processor ? 0 : 0.97 * busy_per_step(in.segmentation, in.timeline, false);
+  set_band(distortion, std::max(least, low), high);
 }
 
 Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {

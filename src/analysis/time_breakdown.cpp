@@ -8,6 +8,7 @@
 #include "analysis/device_timeline.h"
 #include "analysis/distortion.h"
 #include "analysis/idle_attribution.h"
+#include "trace/processor.h"
 
 namespace accel {
 namespace {
@@ -76,8 +77,15 @@ IdleByCause recorder_share(const IdleOfDevice& idle, const Distortion& distortio
   return taken;
 }
 
+// What a device does is as long without the recording. On a processor only the records of outermost ops, of which each
+// is a call of it, lie between its ops; the others are inside.
+double share_in_idle(const Distortion& distortion, bool on_processor) {
+  if (!on_processor || distortion.records_per_step <= 0) return 1;
+  return std::min(1.0, distortion.calls_per_step / distortion.records_per_step);
+}
+
 DeviceBreakdown break_down(const StepSegmentation& segmentation, const DeviceTimeline::Device& timeline,
-                           const IdleOfDevice& idle, const Distortion& distortion) {
+                           const IdleOfDevice& idle, const Distortion& distortion, bool on_processor) {
   const auto windows = segmentation.windows_of(timeline.device);
   DeviceBreakdown breakdown;
   breakdown.device = timeline.device;
@@ -85,15 +93,16 @@ DeviceBreakdown break_down(const StepSegmentation& segmentation, const DeviceTim
   breakdown.count = static_cast<std::uint32_t>(windows.size());
   breakdown.measured = measure(timeline, idle, windows);
   breakdown.undisturbed = breakdown.measured;
-  // The recording lengthens the window by the idle that it makes; what the device did is as long without it.
+  // The recording lengthens the window by the idle that it makes; what a device did is as long without it.
   const double shorter = distortion.measured_step_ns - distortion.undisturbed_step_ns;
   const auto wanted =
       static_cast<std::int64_t>(std::llround(std::max(0.0, shorter) * static_cast<double>(windows.size())));
   IdleByCause& causes = breakdown.measured.idle_causes;
   const std::int64_t rows = causes[at(IdleCause::profiler_overhead)];
   const std::int64_t available = breakdown.measured.idle_ns - rows;
+  const auto of_idle = static_cast<std::int64_t>(share_in_idle(distortion, on_processor) * static_cast<double>(wanted));
   const IdleByCause taken =
-      recorder_share(idle, distortion, causes, std::clamp<std::int64_t>(wanted - rows, 0, available));
+      recorder_share(idle, distortion, causes, std::clamp<std::int64_t>(of_idle - rows, 0, available));
   std::int64_t made = distortion.record_cost_ns.has_value() ? rows : 0;
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
     causes[c] -= taken[c];
@@ -105,14 +114,20 @@ DeviceBreakdown break_down(const StepSegmentation& segmentation, const DeviceTim
   undisturbed.idle_ns -= made;
   undisturbed.idle_causes = causes;
   undisturbed.idle_causes[at(IdleCause::profiler_overhead)] -= made;
+  if (on_processor) {  // the rest was inside ops, which hold the records of those that they call
+    const std::int64_t inside = std::clamp<std::int64_t>(wanted - made, 0, undisturbed.compute_ns);
+    undisturbed.window_ns -= inside;
+    undisturbed.compute_ns -= inside;
+  }
   return breakdown;
 }
 
-Result<void> run(const TraceStore&, AnalysisResults& results, const AnalysisOptions&) {
+Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions&) {
+  const bool on_processor = runs_on_processor(store);
   auto breakdown = std::make_shared<TimeBreakdown>();
   for (std::size_t d = 0; d < results.device_timeline->devices.size(); ++d) {
     breakdown->devices.push_back(break_down(*results.step_segmentation, results.device_timeline->devices[d],
-                                            results.idle_attribution->devices[d], *results.distortion));
+                                            results.idle_attribution->devices[d], *results.distortion, on_processor));
   }
   results.time_breakdown = std::move(breakdown);
   return {};

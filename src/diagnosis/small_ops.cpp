@@ -116,21 +116,26 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   Claim claim;
   const double idle_ns = input.facts.host_idle.inside_ns(IntervalSet::from_unsorted(std::move(ops.between)));
   claim_host_idle(claim, view, earlier, idle_ns * input.facts.host_idle.undisturbed_share);
-  claim.compute_ns = ops.small_ns / steps;
+  // Ops are recorded with the records of the ops inside them; small ones hold nearly all of those.
+  const double recorded_ns = std::max(0.0, view.measured.compute_ns - view.undisturbed.compute_ns);
+  claim.compute_ns = std::max(0.0, ops.small_ns / steps - recorded_ns);
   cut_to_left(claim, view, earlier);
   const double cost_ns = claim.total_ns();
   if (view.share(cost_ns) < kFindingShare) return {};
 
   Finding finding = new_finding(view, "small_ops", cost_ns);
-  const double per_op_ns = ops.small_ns / ops.small;
+  const double per_op_ns = claim.compute_ns * steps / ops.small;
   finding.title = fmt::format("{} {} goes into {} ops that hardly compute, {} each ({})", ms_text(cost_ns), view.a_unit,
                               count_text(ops.small / steps), ms_text(per_op_ns), percent_text(finding.share_of_step));
   const DeviceEventId example(ops.example);
   add_evidence(finding, fmt::format("small ops per {}, those inside other ops counted", view.unit), ops.small / steps,
                "count", example);
   add_evidence(finding, fmt::format("all ops per {}", view.unit), ops.count / steps, "count");
-  add_evidence(finding, fmt::format("time in small ops per {}, most of it in {}", view.unit, ops.example_name),
+  add_evidence(finding,
+               fmt::format("time in small ops per {}, as recorded, most of it in {}", view.unit, ops.example_name),
                ops.small_ns / steps / 1e6, "ms", example);
+  if (view.distortion_known)
+    add_evidence(finding, fmt::format("of it the recording's own, per {}", view.unit), recorded_ns / 1e6, "ms");
   add_evidence(finding, fmt::format("time between them per {}, as it would be without the recording", view.unit),
                (claim.idle(IdleCause::host_compute) + claim.idle(IdleCause::launch_latency)) / 1e6, "ms");
   add_evidence(finding, "mean time of a small op", per_op_ns / 1e3, "us");
@@ -172,8 +177,9 @@ RuleDescriptor small_ops_rule() {
   rule.meaning_zh = "作业在处理器上运行，算子小到一步的时间主要花在每个算子的固定开销上：分发、自动求导、输出内存。";
   rule.how_we_know =
       "Outermost ops that take less than 10 us for each op in them, itself counted, at least 100 ops a step; their "
-      "time, and the gaps after them that other rules have not named, less what the recording cost in the gaps. What "
-      "the record of each op costs inside other ops cannot be told from the op and stays in.";
+      "time, and the gaps after them that other rules have not named, less what the recording cost in both: an op "
+      "holds "
+      "the records of those that it calls.";
   rule.how_we_know_zh =
       "统计最外层算子中，平均每个算子（含自身与内部算子）不足 10 us 的部分，每步至少 100 "
       "个；代价为其时间，加上其后未被其他规则解释的间隙（间隙已扣除采集开销）。嵌套算子自身的记录开销无法与算子区分，仍"

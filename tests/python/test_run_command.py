@@ -95,6 +95,11 @@ def test_tiny_ops_are_named_first(torch_python, tmp_path):
     own = [finding for finding in job.findings if finding["rule"] not in THE_MACHINE]
     assert own[0]["rule"] == "small_ops", [(f["rule"], f["cost_ms_per_step"]) for f in job.findings]
     assert own[0]["evidence"][0]["value"] > 128 * 10
+    # Records of the ops inside other ops lie in what those compute; without them the parts still make the step.
+    alone, recorded = job.report["time_breakdown_undisturbed"], job.report["time_breakdown"]
+    assert alone["compute_ms"] < 0.9 * recorded["compute_ms"]
+    assert abs(alone["window_ms"] - job.report["step_time"]["undisturbed_ms"]) < 0.01 * alone["window_ms"]
+    assert abs(alone["compute_ms"] + alone["idle_ms"] - alone["window_ms"]) < 0.001
 
 
 def test_losses_are_bit_identical_with_and_without(torch_python, tmp_path):

@@ -12,6 +12,7 @@
 #include "analysis/step_graph/implied_order.h"
 #include "analysis/step_graph/lane_walk.h"
 #include "analysis/step_segmentation.h"
+#include "trace/processor.h"
 
 namespace accel {
 namespace {
@@ -152,6 +153,7 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   const StepSegmentation& segmentation = *results.step_segmentation;
   auto graph = std::make_shared<StepGraph>();
   graph->complete_steps = segmentation.complete_count;
+  graph->on_processor = runs_on_processor(store);
   graph->measured_step_ns = segmentation.step_mean_ns;
   graph->lanes = index.launching_threads;
   if (graph->lanes.size() > kMostLanes) graph->lanes.resize(kMostLanes);

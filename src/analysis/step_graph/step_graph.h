@@ -85,6 +85,7 @@ struct StepGraph {
   double measured_step_ns = 0;       // mean over all complete steps, as StepSegmentation has it
   std::uint32_t queue_depth = 0;     // launches that a stream holds before the next one blocks
   bool queue_depth_seen = false;     // measured from blocked launches of this capture
+  bool on_processor = false;         // device events are host time once more: ops of the launching threads themselves
   std::uint64_t recorded_edges = 0;  // between streams, by event record and wait
   std::uint64_t observed_edges = 0;  // between streams, from the times alone
 
