@@ -31,9 +31,9 @@ def train(until, phase: int, steps: bool = True) -> float:
 
 
 def recorded(count: int):
-    """A window has been written since."""
+    """A window has been written since. Its file is there from when it is armed: the state has to be asked after that."""
     def is_so():
-        return AutoProfiler.state() == "WATCHING" and len(files()) > count
+        return len(files()) > count and AutoProfiler.state() == "WATCHING"
     return is_so
 
 
