@@ -70,9 +70,10 @@ std::vector<HostOp> count_ops(const TraceStore& store, TraceStore::DeviceRange r
 SmallOps find_small_ops(const DiagnosisInput& input) {
   const TraceStore& store = input.store;
   const StepView& view = input.facts.view;
-  const auto in_window = [&](std::int64_t time) {
-    return std::any_of(view.windows.begin(), view.windows.end(),
-                       [&](const Interval& window) { return window.start_ns <= time && time < window.end_ns; });
+  const auto in_window = [&](std::int64_t time) {  // windows rise
+    const auto after = std::upper_bound(view.windows.begin(), view.windows.end(), time,
+                                        [](std::int64_t t, const Interval& window) { return t < window.start_ns; });
+    return after != view.windows.begin() && time < (after - 1)->end_ns;
   };
   std::map<std::uint16_t, std::int64_t> small_end;  // by stream, which is a thread here
   std::map<std::uint32_t, std::pair<double, std::uint32_t>> by_name;
