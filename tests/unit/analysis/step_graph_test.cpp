@@ -170,6 +170,29 @@ TEST(StepGraph, TheRecordingSlowsShortStretchesAndTheBeginningOfLongOnes) {
   EXPECT_EQ(without.nodes[1].work_ns, 980'000);
 }
 
+// A step of one op of 10 us with two records inside: a device's work stays, a processor's is the host time left.
+TEST(StepGraph, OpsOfAProcessorAreAsShortAsTheirHostTimeWithoutTheRecording) {
+  for (const bool on_processor : {false, true}) {
+    StepGraph graph;
+    graph.on_processor = on_processor;
+    graph.lanes.resize(1);
+    graph.streams.resize(1);
+    DeviceNode event;
+    event.dur_ns = 10'000;
+    graph.events.push_back(event);
+    HostNode op;
+    op.kind = HostNodeKind::launch;
+    op.work_ns = 10'000;
+    op.records = 2;
+    op.event_count = 1;
+    graph.nodes.push_back(op);
+    graph.steps.push_back({0, 0, 1, 0, 10'000});
+    const StepGraph without = without_recording(graph, {1'000, 0, 0});
+    EXPECT_EQ(without.nodes[0].work_ns, 8'000);
+    EXPECT_EQ(without.events[0].dur_ns, on_processor ? 0 : 10'000);
+  }
+}
+
 TEST(StepGraph, ALaunchBlocksWhenTheQueueIsFull) {
   StepGraph graph;
   graph.lanes.resize(1);
