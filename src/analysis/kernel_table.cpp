@@ -133,7 +133,7 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 AnalysisDescriptor describe_kernel_table() {
   return {"kernel_table",
           "Kernels",
-          "内核表",
+          "核函数表",
           {"event_index", "step_segmentation"},
           "Count, total, mean, min, max and share of the kernels by name, and copies by kind. Per-step figures leave "
           "out what "

@@ -246,7 +246,7 @@ extern const CommandDescriptor fuse_command;
 const CommandDescriptor fuse_command = {
     "fuse",
     "put the ranks of a job onto one time axis and find who holds it up",
-    "把作业的各个 rank 对齐到同一时间轴，找出拖慢作业的进程",
+    "把作业的各个 rank 对齐到同一时间轴，找出拖慢作业的 rank",
     "  accel-profiler fuse traces/\n"
     "  accel-profiler fuse traces/ --dry-run\n"
     "  accel-profiler fuse digests/*.accdigest -o job\n"

@@ -42,21 +42,21 @@ RuleDescriptor collective_imbalance_rule() {
   RuleDescriptor rule;
   rule.id = "collective_imbalance";
   rule.title = "Device work is spread unevenly over the ranks";
-  rule.title_zh = "设备工作在各进程间分布不均";
+  rule.title_zh = "设备工作在各 rank 间分布不均";
   rule.meaning =
       "The ranks meet at every collective. If one of them has more to compute in between, the devices of the others "
       "idle "
       "inside the collective until it comes.";
-  rule.meaning_zh = "各进程在每次集合通信处会合。若其中一个在此之前要算得更多，其他设备就在通信内空等。";
+  rule.meaning_zh = "各 rank 在每次集合通信处会合。若其中一个在此之前要算得更多，其他设备就在通信内空等。";
   rule.how_we_know =
       "A rank comes late (its local durations are the shortest), its device was busy meanwhile, and it ran kernels "
       "that "
       "its peers do not run, or more of them.";
-  rule.how_we_know_zh = "该进程迟到（其本地时长最短），迟到期间设备在忙，且运行了其他进程没有或较少的内核。";
+  rule.how_we_know_zh = "该 rank 迟到（其本地时长最短），迟到期间设备在忙，且运行了其他 rank 没有或较少的核函数。";
   rule.what_to_do = "Balance batches, sequences, experts or stages; move work that only one rank does off the step.";
-  rule.what_to_do_zh = "均衡批次、序列、专家或流水段；把只有一个进程做的工作移出训练步。";
+  rule.what_to_do_zh = "均衡批次、序列、专家或流水段；把只有一个 rank 做的工作移出训练步。";
   rule.when_wrong = "When the ranks take turns with the extra work over more steps than were recorded.";
-  rule.when_wrong_zh = "当额外工作在更长的步数范围内由各进程轮流承担时。";
+  rule.when_wrong_zh = "当额外工作在更长的步数范围内由各 rank 轮流承担时。";
   rule.thresholds = {
       {"finding", kLateRankShare, "share of the undisturbed step", "ranks differ by less than that in any job"},
       {"more work", 0.01, "share of a step", "kernels of one name and shape count as more work from this excess on"}};

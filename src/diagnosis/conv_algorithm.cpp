@@ -129,21 +129,21 @@ RuleDescriptor conv_algorithm_rule() {
       "by rules of "
       "thumb, or the layout and type leave it no fast one.";
   rule.meaning_zh =
-      "卷积的速度远低于设备算力与带宽所允许的水平：库按经验规则选了通用内核，或者布局与精度使其没有更快的可选。";
+      "卷积的速度远低于设备算力与带宽所允许的水平：库按经验规则选了通用核函数，或者布局与精度使其没有更快的可选。";
   rule.how_we_know =
       "Operations and least bytes of every convolution from its recorded shapes, strides and padding, against the time "
       "of its "
       "kernels and the published peaks; or, without shapes, the name of a general algorithm.";
   rule.how_we_know_zh =
-      "依据记录的形状、步长和填充算出每个卷积的运算量与最少字节，与其内核时间和公布峰值对比；没有形状时依据通用算法的内"
-      "核名。";
+      "依据记录的形状、步长和填充算出每个卷积的运算量与最少字节，与其核函数时间和公布峰值对比；没有形状时依据通用算法的"
+      "核函数名。";
   rule.what_to_do = "Set torch.backends.cudnn.benchmark = True, use channels_last and 16 bits.";
   rule.what_to_do_zh = "设置 torch.backends.cudnn.benchmark = True，使用 channels_last 和 16 位精度。";
   rule.when_wrong =
       "When the shape has no better kernel: few channels, depthwise, very small images. Therefore no expected step is "
       "stated, "
       "only what it could be at most.";
-  rule.when_wrong_zh = "当该形状没有更好的内核时（通道少、深度卷积、图像很小）。因此只给出上限，不给出预期步时。";
+  rule.when_wrong_zh = "当该形状没有更好的核函数时（通道少、深度卷积、图像很小）。因此只给出上限，不给出预期步时。";
   rule.thresholds = {{"finding", kFindingShare, "share of the undisturbed step", "less is not worth a change"},
                      kWarning,
                      kSlow,

@@ -179,14 +179,15 @@ RuleDescriptor exposed_communication_rule() {
       "of it "
       "can run beside compute if it is issued early enough.";
   rule.meaning_zh =
-      "数据在进程间传输而设备没有计算时，训练步就延长了这段传输时间。只要发起得足够早，大部分传输可以与计算并行。";
+      "数据在 rank 间传输而设备没有计算时，训练步就延长了这段传输时间。只要发起得足够早，大部分传输可以与计算并行。";
   rule.how_we_know =
       "Communication less compute on the device of the rank that waits least: waiting for a late rank is another "
       "matter and "
       "another rule. Bandwidth is taken from the last arrival to the end, never from a local duration, which holds the "
       "waiting.";
   rule.how_we_know_zh =
-      "取等待最少的进程上未被计算覆盖的通信时间：等待迟到进程属于另一条规则。带宽按最后到达至结束计算，绝不用含等待的本"
+      "取等待最少的 rank 上未被计算覆盖的通信时间：等待迟到 rank "
+      "属于另一条规则。带宽按最后到达至结束计算，绝不用含等待的本"
       "地时长。";
   rule.what_to_do = "Issue it earlier, in buckets, with prefetch; make it smaller; reduce less often.";
   rule.what_to_do_zh = "更早发起、分桶、预取；减小数据量；降低归约频率。";

@@ -178,7 +178,7 @@ RuleDescriptor fp32_matmul_rule() {
       "complete "
       "steps, and the published peaks of the device.";
   rule.how_we_know_zh =
-      "依据完整步内名称表明未使用张量核心的 fp32 内核（simt、sgemm、ffma）的时间，以及设备公布的峰值。";
+      "依据完整步内名称表明未使用张量核心的 fp32 核函数（simt、sgemm、ffma）的时间，以及设备公布的峰值。";
   rule.what_to_do = "Allow TF32 with torch.set_float32_matmul_precision(\"high\"), or use autocast.";
   rule.what_to_do_zh = "用 torch.set_float32_matmul_precision(\"high\") 启用 TF32，或使用 autocast。";
   rule.when_wrong =
@@ -187,7 +187,7 @@ RuleDescriptor fp32_matmul_rule() {
       "peak that the new kernels reach is that of other products of the capture, or a usual one.";
   rule.when_wrong_zh =
       "当数值确实需要完整 fp32 "
-      "时，这就是该精度的代价。收益为模型估算：新内核能达到的峰值比例取自本次采集的其他矩阵乘，或取常见值。";
+      "时，这就是该精度的代价。收益为模型估算：新核函数能达到的峰值比例取自本次采集的其他矩阵乘，或取常见值。";
   rule.thresholds = {
       {"finding", kFindingShare, "share of the undisturbed step", "less is not worth a change of precision"},
       {"warning", kWarningShare, "share of the undisturbed step", "below it the repair costs more than it brings"},

@@ -84,7 +84,7 @@ RuleDescriptor garbage_collection_rule() {
       "Take explicit collections out of the loop, freeze what lives as long as the job, switch automatic collection "
       "off "
       "and collect at chosen steps, the same on every rank.";
-  rule.what_to_do_zh = "把显式回收移出循环，冻结与作业同寿命的对象，关闭自动回收并在选定的步（各进程一致）回收。";
+  rule.what_to_do_zh = "把显式回收移出循环，冻结与作业同寿命的对象，关闭自动回收并在选定的步（各 rank 一致）回收。";
   rule.when_wrong =
       "When the collection frees device memory that would otherwise run out: then the cycle that keeps it is the "
       "fault.";

@@ -186,7 +186,7 @@ RuleDescriptor layout_copies_rule() {
   RuleDescriptor rule;
   rule.id = "layout_copies";
   rule.title = "Kernels that only rearrange tensors";
-  rule.title_zh = "只做布局转换的内核";
+  rule.title_zh = "只做布局转换的核函数";
   rule.meaning =
       "Convolution libraries want channels last and get channels first, so that each call rearranges its tensors "
       "before and "
@@ -198,7 +198,7 @@ RuleDescriptor layout_copies_rule() {
       "Time of kernels whose names say that they change the layout (nchwToNhwc and kin), and of copies whose recorded "
       "strides "
       "order the dimensions of source and target differently.";
-  rule.how_we_know_zh = "统计名称表明转换布局的内核（nchwToNhwc 等）的时间，以及源与目标的步长次序不同的拷贝的时间。";
+  rule.how_we_know_zh = "统计名称表明转换布局的核函数（nchwToNhwc 等）的时间，以及源与目标的步长次序不同的拷贝的时间。";
   rule.what_to_do =
       "Put model and inputs into torch.channels_last; drop contiguous() where the next op takes strided tensors.";
   rule.what_to_do_zh = "把模型和输入设为 torch.channels_last；若后续算子支持跨步张量，则去掉 contiguous()。";
@@ -207,7 +207,7 @@ RuleDescriptor layout_copies_rule() {
       "step. Some "
       "models have ops without a channels_last kernel.";
   rule.when_wrong_zh =
-      "当主机决定节奏时步时不会缩短，此时只给出上限而不给出预期。有些模型含有没有 channels_last 内核的算子。";
+      "当主机决定节奏时步时不会缩短，此时只给出上限而不给出预期。有些模型含有没有 channels_last 核函数的算子。";
   rule.thresholds = {
       {"finding", kFindingShare, "share of the undisturbed step", "less is not worth a change"},
       {"warning", kWarningShare, "share of the undisturbed step", "below it the repair costs more than it brings"},

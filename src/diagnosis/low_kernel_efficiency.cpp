@@ -106,18 +106,18 @@ RuleDescriptor low_kernel_efficiency_rule() {
   RuleDescriptor rule;
   rule.id = "low_kernel_efficiency";
   rule.title = "Kernels far from the roof";
-  rule.title_zh = "内核效率过低";
+  rule.title_zh = "核函数效率过低";
   rule.meaning =
       "Kernels take many times longer than arithmetic and memory of the device need for their work, and no other rule "
       "says why.";
-  rule.meaning_zh = "内核耗时远多于设备算力与带宽完成其工作所需的时间，且其他规则没有给出原因。";
+  rule.meaning_zh = "核函数耗时远多于设备算力与带宽完成其工作所需的时间，且其他规则没有给出原因。";
   rule.how_we_know =
       "Operations and least bytes of the op from its recorded shapes and types, against its kernels' time and the "
       "device's "
       "published peaks. Kernels shorter than 50 us and those that other findings name are left out.";
   rule.how_we_know_zh =
-      "由记录的形状与类型算出运算量与最少字节，与内核时间和设备公布峰值对比。短于 50 "
-      "微秒的以及其他发现已指出的内核不计。";
+      "由记录的形状与类型算出运算量与最少字节，与核函数时间和设备公布峰值对比。短于 50 "
+      "微秒的以及其他发现已指出的核函数不计。";
   rule.what_to_do =
       "Use another implementation: channels_last, torch.compile, a fused op; or look at its hardware counters.";
   rule.what_to_do_zh = "换用其他实现：channels_last、torch.compile、融合算子；或查看其硬件计数器。";

@@ -86,12 +86,12 @@ RuleDescriptor low_occupancy_rule() {
   RuleDescriptor rule;
   rule.id = "low_occupancy";
   rule.title = "Kernels too small for the device";
-  rule.title_zh = "内核占用率过低";
+  rule.title_zh = "核函数占用率过低";
   rule.meaning =
       "Kernels start fewer blocks than the device has multiprocessors, or leave a last wave nearly empty, so that most "
       "of "
       "the device waits for a few blocks.";
-  rule.meaning_zh = "内核的线程块少于设备的多处理器数，或最后一波几乎为空，设备的大部分都在等少数线程块。";
+  rule.meaning_zh = "核函数的线程块少于设备的多处理器数，或最后一波几乎为空，设备的大部分都在等少数线程块。";
   rule.how_we_know =
       "Grid, block, registers and shared memory of every launch, and the limits of the device, as recorded: how many "
       "blocks are "
@@ -104,7 +104,7 @@ RuleDescriptor low_occupancy_rule() {
   rule.what_to_do = "Enlarge the batch, batch small problems into one op, or use another implementation.";
   rule.what_to_do_zh = "增大批量，把小问题合并为一个批量算子，或换用其他实现。";
   rule.when_wrong = "When kernels of several streams run beside each other: together they may fill the device.";
-  rule.when_wrong_zh = "当多个流的内核同时运行、合起来已占满设备时。";
+  rule.when_wrong_zh = "当多个流的核函数同时运行、合起来已占满设备时。";
   rule.thresholds = {kEmpty, kLongEnough, kWarning, kFinding};
   rule.needs = {"efficiency", "time_breakdown"};
   rule.generic = true;

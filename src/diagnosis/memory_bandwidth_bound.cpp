@@ -165,14 +165,14 @@ RuleDescriptor memory_bandwidth_bound_rule() {
       "arithmetic. The "
       "bandwidth of the memory sets their pace, and most of the traffic is not needed.";
   rule.meaning_zh =
-      "逐元素内核与拷贝接连运行，每个都为少量计算读写整个张量。其速度由显存带宽决定，而大部分读写并不必要。";
+      "逐元素核函数与拷贝接连运行，每个都为少量计算读写整个张量。其速度由显存带宽决定，而大部分读写并不必要。";
   rule.how_we_know =
       "Three or more kernels in a row on one stream, each longer than 10 us, of ops that are element-wise or copies. "
       "All but the "
       "longest of each chain could go; compilers reach a part of that.";
   rule.how_we_know_zh =
       "同一流上接连三个以上、每个长于 10 "
-      "微秒、属于逐元素算子或拷贝的内核。每条链除最长的一个外都可省去，编译器能做到其中一部分。";
+      "微秒、属于逐元素算子或拷贝的核函数。每条链除最长的一个外都可省去，编译器能做到其中一部分。";
   rule.what_to_do =
       "Compile the model, or use fused ops (fused activations, norms, losses); use 16 bits where possible.";
   rule.what_to_do_zh = "编译模型，或使用融合算子（激活、归一化、损失）；可行处使用 16 位。";

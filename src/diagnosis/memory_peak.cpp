@@ -120,7 +120,7 @@ RuleDescriptor memory_peak_rule() {
       "Recompute activations (checkpointing), shard the model's state over the ranks, or make large intermediate "
       "results "
       "piece by piece, by what the peak consists of.";
-  rule.what_to_do_zh = "根据峰值的构成：对激活做重计算，将模型状态分片到各进程，或分块计算大的中间结果。";
+  rule.what_to_do_zh = "根据峰值的构成：对激活做重计算，将模型状态分片到各 rank，或分块计算大的中间结果。";
   rule.when_wrong =
       "When reserved memory is a cache that would be given back on demand: compare with what is in use at the peak.";
   rule.when_wrong_zh = "若已申请的显存只是可随时归还的缓存，应以峰值时实际占用为准。";

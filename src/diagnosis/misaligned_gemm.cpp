@@ -187,12 +187,12 @@ RuleDescriptor misaligned_gemm_rule() {
   rule.meaning =
       "A dimension of a matrix product is no multiple of what the matrix units load at once. The library falls back to "
       "kernels that load element by element and are several times slower.";
-  rule.meaning_zh = "矩阵乘的某个维度不是矩阵单元一次加载量的整数倍，库只能退回到逐元素加载、慢数倍的内核。";
+  rule.meaning_zh = "矩阵乘的某个维度不是矩阵单元一次加载量的整数倍，库只能退回到逐元素加载、慢数倍的核函数。";
   rule.how_we_know =
       "Recorded shapes and strides of products in 16 or 8 bits (or TF32) whose rows are no multiple of 16 bytes, the "
       "alignment that the kernel's name states, and a share of the roof well below that of aligned products.";
   rule.how_we_know_zh =
-      "依据记录的形状与步长（行长不是 16 字节的倍数）、内核名中的对齐方式，以及明显低于已对齐矩阵乘的屋顶线占比。";
+      "依据记录的形状与步长（行长不是 16 字节的倍数）、核函数名中的对齐方式，以及明显低于已对齐矩阵乘的屋顶线占比。";
   rule.what_to_do = "Pad the dimension that the finding names to the next multiple of 64 (at least 8 for 16 bits).";
   rule.what_to_do_zh = "把指出的维度补齐到 64 的倍数（16 位至少为 8 的倍数）。";
   rule.when_wrong =

@@ -95,12 +95,12 @@ RuleDescriptor straggler_rank_rule() {
   RuleDescriptor rule;
   rule.id = "straggler_rank";
   rule.title = "One rank holds the others up";
-  rule.title_zh = "某个进程拖慢其他进程";
+  rule.title_zh = "某个 rank 拖慢其他 rank";
   rule.meaning =
       "A collective ends when its last rank has arrived. A rank that comes late, for whatever reason, makes all others "
       "wait: the whole job runs at its pace.";
   rule.meaning_zh =
-      "集合通信要等最后一个进程到达才能结束。任何原因造成的迟到都会让其他进程等待，整个作业按它的速度运行。";
+      "集合通信要等最后一个 rank 到达才能结束。任何原因造成的迟到都会让其他 rank 等待，整个作业按它的速度运行。";
   rule.how_we_know =
       "The late rank has the short local duration of a collective, its peers the long ones: that needs no clock. "
       "Aligned "
@@ -110,16 +110,16 @@ RuleDescriptor straggler_rank_rule() {
       "model: "
       "the slower of host and device, with and without the difference.";
   rule.how_we_know_zh =
-      "迟到进程的集合通信本地时长最短，其他进程的最长，无需时钟即可判断；对齐后的时钟须得出同样结论。"
-      "原因是它每步所做之事与其他进程中位数的差异；采集在单个进程上的额外开销不算原因。无采集时的代价由模型给出："
+      "迟到 rank 的集合通信本地时长最短，其他 rank 的最长，无需时钟即可判断；对齐后的时钟须得出同样结论。"
+      "原因是它每步所做之事与其他 rank 中位数的差异；采集在单个 rank 上的额外开销不算原因。无采集时的代价由模型给出："
       "有无该差异时主机与设备两者中较慢者之差。";
   rule.what_to_do = "Remove what only the late rank does, repair or replace its device or host, or balance the work.";
-  rule.what_to_do_zh = "去掉只有该进程才做的工作，修复或更换其设备或主机，或者均衡负载。";
+  rule.what_to_do_zh = "去掉只有该 rank 才做的工作，修复或更换其设备或主机，或者均衡负载。";
   rule.when_wrong =
       "When the missing file of another rank would show a later one, or when the recording itself made the rank late "
       "and "
       "its cost is not known.";
-  rule.when_wrong_zh = "当缺失文件的进程其实更晚，或者是采集本身造成迟到而其开销未知时。";
+  rule.when_wrong_zh = "当缺失文件的 rank 其实更晚，或者是采集本身造成迟到而其开销未知时。";
   rule.thresholds = {
       {"finding", kLateRankShare, "share of the undisturbed step", "ranks differ by less than that in any job"},
       {"late", 0.02, "share of a step", "a rank that is later than that behind the median of its peers counts as late"},

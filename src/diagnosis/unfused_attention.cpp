@@ -121,7 +121,7 @@ RuleDescriptor unfused_attention_rule() {
       "of "
       "scores, length by length for every head, goes through memory at each of them.";
   rule.meaning_zh =
-      "查询乘键、缩放、掩码、softmax 与乘值各自为独立内核，每一步都要把“长度×长度”的得分矩阵写入并读出显存。";
+      "查询乘键、缩放、掩码、softmax 与乘值各自为独立核函数，每一步都要把“长度×长度”的得分矩阵写入并读出显存。";
   rule.how_we_know =
       "The order of the kernels on the device: a batched product, a softmax at most 16 kernels later, a batched "
       "product at "
@@ -129,8 +129,8 @@ RuleDescriptor unfused_attention_rule() {
       "module is "
       "used.";
   rule.how_we_know_zh =
-      "依据设备上内核的次序：批量矩阵乘、其后 16 个内核内的 softmax、再后 16 "
-      "个内核内的批量矩阵乘，中间没有稠密层；反向同理。不依赖模型或模块名称。";
+      "依据设备上核函数的次序：批量矩阵乘、其后 16 个核函数内的 softmax、再后 16 "
+      "个核函数内的批量矩阵乘，中间没有稠密层；反向同理。不依赖模型或模块名称。";
   rule.what_to_do =
       "Call torch.nn.functional.scaled_dot_product_attention, or set the model's attention implementation to sdpa.";
   rule.what_to_do_zh = "调用 torch.nn.functional.scaled_dot_product_attention，或把模型的注意力实现设为 sdpa。";
@@ -139,7 +139,7 @@ RuleDescriptor unfused_attention_rule() {
       "model "
       "from the work to do and the share of the peak that such kernels are known to reach.";
   rule.when_wrong_zh =
-      "当 softmax 前后的批量矩阵乘并非注意力（混合、池化）时。融合内核的时间由工作量与此类内核已知的峰值占比估算。";
+      "当 softmax 前后的批量矩阵乘并非注意力（混合、池化）时。融合核函数的时间由工作量与此类核函数已知的峰值占比估算。";
   rule.thresholds = {
       {"finding", kFindingShare, "share of the undisturbed step", "less is not worth a change"},
       {"warning", kWarningShare, "share of the undisturbed step", "below it the repair costs more than it brings"},

@@ -32,7 +32,7 @@ class Page {
     runs();
     steps();
     parts();
-    work({"Kernels, copies and sets, a step", "内核、拷贝与置零（每步）"}, compare_.work);
+    work({"Kernels, copies and sets, a step", "核函数、拷贝与置零（每步）"}, compare_.work);
     work({"Ops, device time a step", "算子设备时间（每步）"}, compare_.ops);
     work({"Modules, device time a step, forward and backward", "模块设备时间（每步，前向与反向）"}, compare_.modules);
     work({"Annotations, device time a step", "标注设备时间（每步）"}, compare_.annotations);
@@ -213,7 +213,7 @@ class Page {
 
   void implementations() {
     if (compare_.implementations.empty()) return;
-    heading({"Same op, same shapes, other kernels", "同一算子、相同形状，内核不同"});
+    heading({"Same op, same shapes, other kernels", "同一算子、相同形状，核函数不同"});
     std::size_t shown = 0;
     for (const ComparedKernels& row : compare_.implementations) {
       if (shown++ == rows_) break;

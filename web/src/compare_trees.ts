@@ -1,5 +1,6 @@
 // The flame graphs of two runs at one scale, and what is known of one name in both.
-import { choice, h, replace } from "./dom";
+import { h, replace } from "./dom";
+import { metricChoice, searchField } from "./flame_controls";
 import { FlameView } from "./flame_view";
 import { count, duration, visible } from "./format";
 import { signed } from "./compare_model";
@@ -71,8 +72,6 @@ export function treesCard(page: Page): HTMLElement | null {
     choose(from, keyOf(from, kind, name) as string);
     panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
   };
-  const search = h("input", { type: "search", placeholder: say("search"), "aria-label": say("search") }) as HTMLInputElement;
-  search.addEventListener("input", () => views.forEach((view) => view.search(search.value)));
   return h(
     "section",
     { class: "card flame-card" },
@@ -83,20 +82,12 @@ export function treesCard(page: Page): HTMLElement | null {
       h(
         "div",
         { class: "controls" },
-        choice<Metric>(
-          say("flame"),
-          [
-            ["host", say("flame_host")],
-            ["device", say("flame_device")],
-          ],
-          metric,
-          (value) => {
-            metric = value;
-            for (const view of views) view.set(metric, false);
-            scale();
-          },
-        ),
-        search,
+        metricChoice(metric, (value) => {
+          metric = value;
+          for (const view of views) view.set(metric, false);
+          scale();
+        }),
+        searchField((text) => views.forEach((view) => view.search(text))),
       ),
     ),
     h("h3", {}, say("compare_before")),

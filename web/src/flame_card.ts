@@ -1,6 +1,7 @@
 // The flame graph with its controls and what is known of the part that is chosen. The page of a job has one for each of
 // its ranks, unpacked when it is asked for.
-import { choice, h, replace } from "./dom";
+import { h, replace } from "./dom";
+import { metricChoice, searchField } from "./flame_controls";
 import { FlameView } from "./flame_view";
 import { count, duration, percent, shortened, visible } from "./format";
 import { details } from "./details";
@@ -62,8 +63,6 @@ function fill(section: HTMLElement, page: Page, tree: CallTree, of: Node | null)
     folded = fold.checked;
     refresh();
   });
-  const search = h("input", { type: "search", placeholder: say("search"), "aria-label": say("search") }) as HTMLInputElement;
-  search.addEventListener("input", () => view.search(search.value));
   section.append(
     h(
       "div",
@@ -73,20 +72,12 @@ function fill(section: HTMLElement, page: Page, tree: CallTree, of: Node | null)
         "div",
         { class: "controls" },
         of,
-        choice<Metric>(
-          say("flame"),
-          [
-            ["host", say("flame_host")],
-            ["device", say("flame_device")],
-          ],
-          metric,
-          (value) => {
-            metric = value;
-            refresh();
-          },
-        ),
+        metricChoice(metric, (value) => {
+          metric = value;
+          refresh();
+        }),
         h("label", {}, fold, say("show_folded")),
-        search,
+        searchField((text) => view.search(text)),
         h("button", { type: "button", click: () => view.zoom(null) }, say("zoom_out")),
       ),
     ),
