@@ -133,6 +133,7 @@ class Session {
   std::uint32_t repeats_left_ = 0;
   std::atomic<std::uint64_t> keep_from_{0};
   std::uint64_t window_begin_ = 0;
+  std::int64_t opened_at_ns_ = 0;  // of the window; written before opened_
   std::uint64_t window_end_ = 0;
   std::atomic<const char*> ended_by_{nullptr};
   std::atomic<Capture*> capture_{nullptr};

@@ -54,6 +54,7 @@ void Session::window_step(std::uint64_t now, const StepRecord& record) {
     keep_from_.store(warm ? ~std::uint64_t{0} : now, std::memory_order_release);
     window_begin_ = now;
     usual_step_ = history_.usual();
+    opened_at_ns_ = monotonic_ns();
     opened_.store(true, std::memory_order_release);
     if (take(Event::window_opens).taken) {
       __atomic_store_n(&accel_runtime_active, 1U, __ATOMIC_RELEASE);

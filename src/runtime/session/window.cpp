@@ -78,6 +78,10 @@ void Session::watch_armed() {
 }
 
 void Session::watch_time(Capture& capture, std::int64_t now) {
+  if (window_opened_ns_ == 0) {
+    window_opened_ns_ = opened_at_ns_;
+    time_watch_.begin(opened_at_ns_, realtime_ns() - (now - opened_at_ns_));
+  }
   const TimeWatch::Seen seen = time_watch_.look(now, realtime_ns());
   char text[160];
   if (seen.stood_still_ns != 0) {
@@ -140,21 +144,20 @@ void Session::watch_window() {
   if (closing && opened_.load(std::memory_order_acquire) && ended_by_.load(std::memory_order_acquire) == nullptr)
     return;  // the one who closes it is about to say why
   rings_filling_ = capture->drain(keep_from_.load(std::memory_order_acquire));
-  const std::int64_t now = monotonic_ns();
   if (closing) {
     finish_window(opened_.load(std::memory_order_acquire));
     return;
   }
-  if (window_opened_ns_ == 0) {
-    window_opened_ns_ = now;
-    time_watch_.begin(now, realtime_ns());
+  const std::int64_t now = monotonic_ns();
+  const bool first_look = window_opened_ns_ == 0;
+  watch_time(*capture, now);
+  if (first_look) {
     next_flush_ns_ = now + kSecond;
     if (samplers_ != nullptr) samplers_->slow_down(1);
     (void)recorder_.busiest_records();
     capture->cost().begin(schedule_.level, CostMeter::measure_record_ns(), CostMeter::usable_cores(), usual_step_, now,
                           own_cpu_ns());
   }
-  watch_time(*capture, now);
   if (capture->cost().due(now)) govern(*capture, now);
   if (word().state != State::active) return;
   if (now >= next_flush_ns_) {
@@ -180,6 +183,7 @@ void Session::finish_window(bool recorded) {
     if (recorded) {
       capture->drain(keep_from_.load(std::memory_order_acquire));
       const char* reason = ended_by_.load(std::memory_order_acquire);
+      watch_time(*capture, monotonic_ns());  // a program that stood still and then ended at once
       note_absent_samplers(*capture);
       if (capture->cost().begun())
         (void)capture->cost().look(monotonic_ns(), own_cpu_ns(), recorder_.busiest_records());

@@ -137,6 +137,7 @@ TEST_F(Sdk, a_process_that_ends_inside_a_window_leaves_a_whole_file) {
 TEST_F(Sdk, killed_at_any_moment_it_leaves_a_file_that_reads_up_to_the_last_second) {
   const char* many = std::getenv("ACCEL_LONG_TESTS");
   const int moments = many != nullptr ? 500 : 12;
+  int with_steps = 0;
   for (int k = 0; k < moments; ++k) {
     const std::filesystem::path output = folder_ / ("killed" + std::to_string(k));
     const pid_t child = ::fork();
@@ -156,14 +157,19 @@ TEST_F(Sdk, killed_at_any_moment_it_leaves_a_file_that_reads_up_to_the_last_seco
     std::error_code none_yet;
     for (const auto& entry : std::filesystem::directory_iterator(output, none_yet)) {
       const std::string bytes = format::bytes_of(entry.path());
-      const Result<NativeSummary> read =
-          NativeReader::read(format::pull_from(bytes), [](const NativeRows&) { return true; });
+      if (bytes.empty()) continue;  // between the making of the file and its header
+      bool steps = false;
+      const Result<NativeSummary> read = NativeReader::read(format::pull_from(bytes), [&](const NativeRows& rows) {
+        steps = steps || (rows.table() == "step" && rows.size() > 0);
+        return true;
+      });
       ASSERT_TRUE(read.ok()) << read.error().message;
       EXPECT_FALSE(read->ended);
       EXPECT_EQ(read->damaged_bytes, 0U);
-      EXPECT_GE(read->chunks, 2U);
+      with_steps += steps ? 1 : 0;
     }
   }
+  EXPECT_GE(with_steps, 1) << "the later moments are long after the first flush";
 }
 
 // The library as others load it, in a process of its own.

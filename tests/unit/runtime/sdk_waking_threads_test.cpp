@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -167,7 +169,7 @@ TEST_F(Sdk, asleep_it_keeps_no_record_and_a_rule_that_goes_ends_it) {
   train(5);
   EXPECT_EQ(run_record(), "");
   ASSERT_EQ(Runtime::rule("loss < 0 => mark('never')"), ACCEL_OK);
-  ::usleep(20000);
+  for (int i = 0; i < 60000 && run_record().empty(); ++i) ::usleep(1000);
   train(30);
   ASSERT_EQ(accel_rules_clear(), ACCEL_OK);
   for (int i = 0; i < 2000 && (run_record().empty() || !read_capture(run_record()).summary.ended); ++i) ::usleep(1000);
@@ -217,12 +219,28 @@ TEST_F(Sdk, dumped_stacks_have_the_calls_of_threads_that_wait_and_say_so_of_thre
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   std::atomic<bool> spin{true};
   std::atomic<int> told{0};
-  std::thread waiting([&] { told = accel_test_waits_in_a_named_function(ends[0]); });
+  std::atomic<pid_t> waiter{0};
+  std::atomic<bool> spins{false};
+  std::thread waiting([&] {
+    waiter = static_cast<pid_t>(::syscall(SYS_gettid));
+    told = accel_test_waits_in_a_named_function(ends[0]);
+  });
   std::thread running([&] {
     ::prctl(PR_SET_NAME, "spins");
+    spins = true;
     while (spin.load()) {
     }
   });
+  // On a busy machine the threads may come to their places long after they were started.
+  const auto is_reading = [&] {
+    const std::string at = "/proc/self/task/" + std::to_string(waiter.load()) + "/syscall";
+    const int call = ::open(at.c_str(), O_RDONLY | O_CLOEXEC);
+    char number[8] = {};  // or "running"
+    const bool known = ::read(call, number, sizeof number - 1) > 0;
+    ::close(call);
+    return known && number[0] != 'r' && std::atoi(number) == SYS_read;
+  };
+  while (system_shows && !(spins && is_reading())) ::usleep(1000);
   ASSERT_EQ(Runtime::rule("step >= 0 => dump_stacks()"), ACCEL_OK);
   std::string text;
   for (int i = 0; i < 5000 && text.find("open scopes") == std::string::npos; ++i) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -225,9 +226,10 @@ TEST_F(Sdk, stop_closes_an_open_window_and_takes_back_an_armed_one) {
 TEST_F(Sdk, many_threads_record_into_one_window_while_it_opens_and_closes) {
   enable();
   std::atomic<bool> done{false};
+  std::array<std::atomic<int>, 8> rounds{};
   std::vector<std::thread> threads;
-  threads.reserve(8);
-  for (int t = 0; t < 8; ++t) {
+  threads.reserve(rounds.size());
+  for (std::atomic<int>& own : rounds) {
     threads.emplace_back([&] {
       static const Name kWork("threaded", category::kOp);
       const Number number("threaded_number");
@@ -237,13 +239,18 @@ TEST_F(Sdk, many_threads_record_into_one_window_while_it_opens_and_closes) {
           scope.shape("[[1]]", "f32");
         }
         number.record(1);
+        ++own;
         ::usleep(200);
       }
     });
   }
   for (int window = 0; window < 3; ++window) {
-    ASSERT_EQ(Runtime::capture(schedule(1, 20)), ACCEL_OK);
+    ASSERT_EQ(Runtime::capture(schedule(0, 20)), ACCEL_OK);
     step_until(ACCEL_STATE_ACTIVE);
+    for (std::atomic<int>& own : rounds) {  // no step ends meanwhile, so the window stays open
+      const int enough = own + 20;
+      while (own < enough) ::usleep(1000);
+    }
     step_until(ACCEL_STATE_IDLE);
     const Read read = read_capture(Runtime::newest_capture());
     EXPECT_EQ(read.threads.size(), 9U);
