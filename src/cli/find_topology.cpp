@@ -65,7 +65,7 @@ std::vector<std::string> beside(const std::vector<std::string>& traces) {
 void add_topology(CLI::App& app, std::vector<std::string>& files) {
   app.add_option("--topology", files,
                  "output of nvidia-smi topo -m, nvlink -s or --query-gpu, for the paths between ranks [*topo*.txt and "
-                 "*nvlink*.txt beside the traces]")
+                 "*nvlink*.txt beside the traces, else what a native capture holds]")
       ->type_name("FILE");
 }
 
@@ -81,6 +81,14 @@ Result<std::optional<fusion::Topology>> find_topology(const std::vector<std::str
     if (!added && added.error().code == ErrorCode::io) return added.error();
   }
   return topology;
+}
+
+std::optional<fusion::Topology> recorded_topology(const TraceStore& store) {
+  const auto text = store.process.options.find("topology");
+  if (text == store.process.options.end() || store.input.format != "native_binary") return std::nullopt;
+  auto topology = fusion::read_topology(text->second, store.input.path);
+  if (!topology) return std::nullopt;  // the capture is whole without it
+  return std::move(*topology);
 }
 
 }  // namespace accel::cli

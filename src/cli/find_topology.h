@@ -1,4 +1,5 @@
-// The topology of a job's hosts: files that were named, or what lies beside the traces. One thread.
+// The topology of a job's hosts: files that were named, what lies beside the traces, or what a capture holds of its own
+// host. One thread.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include "base/result.h"
 #include "fusion/topology/topology.h"
+#include "trace/trace_store.h"
 
 namespace CLI {
 class App;
@@ -21,5 +23,8 @@ void add_topology(CLI::App& app, std::vector<std::string>& files);
 // name holds "topo" or "nvlink" in the folders of the traces; such a file that is something else is passed over.
 Result<std::optional<fusion::Topology>> find_topology(const std::vector<std::string>& named,
                                                       const std::vector<std::string>& traces);
+
+// What the recorder of a native capture wrote of its host; nothing where it wrote none.
+std::optional<fusion::Topology> recorded_topology(const TraceStore& store);
 
 }  // namespace accel::cli

@@ -138,6 +138,7 @@ int run(const Options& options) {
   std::vector<fusion::RankDigest> digests;
   std::map<std::string, std::string> path_of;
   std::vector<report::RankTree> trees;
+  std::optional<fusion::Topology> recorded;  // by a capture
   int status = kDone;
   for (const Candidate& candidate : *candidates) {
     ConsoleProgress progress(options.quiet, candidate.path);
@@ -146,7 +147,7 @@ int run(const Options& options) {
     import.progress = analysis.progress = &progress;
     // One after the other: a trace is gone from memory when its digest is made.
     std::optional<report::RankTree> tree;
-    auto digest = load_rank(candidate.path, import, analysis, hidden, &tree);
+    auto digest = load_rank(candidate.path, import, analysis, hidden, &tree, &recorded);
     if (digest) {
       if (tree) trees.push_back(std::move(*tree));
       path_of[digest->source] = candidate.path;
@@ -163,6 +164,7 @@ int run(const Options& options) {
   for (const Candidate& candidate : *candidates) files.push_back(candidate.path);
   auto topology = find_topology(options.topology, files);
   if (!topology) return failed(topology.error());
+  if (!*topology) *topology = std::move(recorded);
   if (hidden != nullptr && *topology) (*topology)->source = "topology";
   const fusion::Job job = fusion::fuse(std::move(digests), std::move(*topology));
   if (options.dry_run) {

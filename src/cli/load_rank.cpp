@@ -1,5 +1,6 @@
 #include "cli/load_rank.h"
 
+#include "cli/find_topology.h"
 #include "fusion/digest/make_digest.h"
 #include "fusion/rank_set/load_digest.h"
 #include "report/anonymize/anonymize.h"
@@ -9,7 +10,7 @@ namespace accel::cli {
 
 Result<fusion::RankDigest> load_rank(const std::string& path, const ImportOptions& import,
                                      const AnalysisOptions& analysis, report::Pseudonyms* pseudonyms,
-                                     std::optional<report::RankTree>* tree) {
+                                     std::optional<report::RankTree>* tree, std::optional<fusion::Topology>* topology) {
   if (path != "-" && fusion::is_digest_file(path)) {
     if (pseudonyms == nullptr) return fusion::load_digest(path, import, analysis);
     return Error{ErrorCode::invalid_argument,
@@ -19,6 +20,7 @@ Result<fusion::RankDigest> load_rank(const std::string& path, const ImportOption
   }
   auto store = import_trace(path, import);
   if (!store) return store.error();
+  if (topology != nullptr && !*topology) *topology = recorded_topology(*store);
   if (pseudonyms != nullptr) report::anonymize_names(*store, *pseudonyms);
   const auto results = run_analyses(*store, analysis);
   if (!results) return results.error();

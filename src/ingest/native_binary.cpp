@@ -176,6 +176,7 @@ void Import::meta(const NativeRows& rows) {
   const auto key = rows.column("key");
   const auto value = rows.column("value");
   ProcessInfo& process = builder_.process();
+  constexpr std::size_t kMostTopologyText = std::size_t{1} << 20;
   for (std::uint32_t row = 0; row < rows.size(); ++row) {
     const std::string_view name = key.text(row);
     const std::int64_t number = number_of(value.text(row));
@@ -186,6 +187,9 @@ void Import::meta(const NativeRows& rows) {
     if (name == "tick_hz" && number > 0) tick_hz_ = static_cast<std::uint64_t>(number);
     if (name == "recorder") {
       process.versions["recorder"] = value.text(row);
+    } else if (name.starts_with("topology.")) {
+      std::string& topology = process.options["topology"];  // its parts stand in order
+      if (topology.size() < kMostTopologyText) topology += value.text(row);
     } else {
       process.options[std::string(name)] = value.text(row);
     }

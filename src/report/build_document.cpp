@@ -65,7 +65,9 @@ void build_job(Build& build) {
   }
   job.ranks.push_back(rank_entry(build.store));
   for (const auto& [key, value] : process.versions) job.versions[valid_utf8(key)] = valid_utf8(value);
-  for (const auto& [key, value] : process.options) job.environment[valid_utf8(key)] = valid_utf8(value);
+  for (const auto& [key, value] : process.options) {
+    if (key != "topology") job.environment[valid_utf8(key)] = valid_utf8(value);  // a text of many lines
+  }
   if (!process.backend.empty()) job.environment["backend"] = valid_utf8(process.backend);
   build.reasons["job.world_size"] = "the input does not state it";
   build.reasons["job.ranks"] = "the input does not state it";

@@ -1,6 +1,9 @@
-/* A libnvidia-ml for tests: one device whose figures follow a counter that moves with every call of nvmlGpmSampleGet,
- * and whose GPM counters refresh at every second one, as the real ones do every 100 ms. */
+/* A libnvidia-ml for tests: devices whose figures follow a counter that moves with every call of nvmlGpmSampleGet, and
+ * whose GPM counters refresh at every second one, as the real ones do every 100 ms. FAKE_NVML_GPUS: how many [1], all
+ * joined by 18 NVLinks through a switch but for the last link of each, which is down; device 3 has none. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -30,8 +33,29 @@ typedef struct {
   unsigned gpu_instance, compute_instance;
 } Event;
 
-static int device;
+typedef struct {
+  char legacy[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+} PciInfo;
+typedef struct {
+  unsigned field, scope;
+  long long timestamp, latency;
+  unsigned type;
+  int result;
+  unsigned long long value;
+} FieldValue;
+
+enum { kMostDevices = 8, kLinks = 18 };
+static int devices[kMostDevices];
 static int events;
+
+static unsigned device_count(void) {
+  const char* count = getenv("FAKE_NVML_GPUS");
+  return count == NULL ? 1 : (unsigned)atoi(count);
+}
+static unsigned index_of(void* handle) { return (unsigned)((int*)handle - devices); }
+
 static struct {
   int taken_at;
 } samples[2];
@@ -39,16 +63,74 @@ static int samples_made, samples_taken, xid_given;
 
 int nvmlInit_v2(void) { return 0; }
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = 1;
+  *count = device_count();
   return 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** handle) {
-  *handle = &device;
-  return index == 0 ? 0 : 2;
+  *handle = &devices[index % kMostDevices];
+  return index < device_count() ? 0 : 2;
+}
+int nvmlDeviceGetName(void* handle, char* name, unsigned size) {
+  (void)handle;
+  strncpy(name, "NVIDIA H200", size);
+  return 0;
 }
 int nvmlDeviceGetUUID(void* handle, char* uuid, unsigned size) {
+  if (index_of(handle) == 0)
+    strncpy(uuid, "GPU-fake", size);
+  else
+    snprintf(uuid, size, "GPU-fake-%u", index_of(handle));
+  return 0;
+}
+int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* pci) {
+  memset(pci, 0, sizeof *pci);
+  pci->bus = 0x18 + index_of(handle);
+  snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0", pci->bus);
+  return 0;
+}
+int nvmlDeviceGetTopologyCommonAncestor(void* a, void* b, unsigned* level) {
+  *level = index_of(a) / 2 == index_of(b) / 2 ? 40 : 50;
+  return 0;
+}
+int nvmlDeviceGetNvLinkState(void* handle, unsigned link, unsigned* state) {
+  if (link >= kLinks || index_of(handle) == 3) return 2;
+  *state = link < kLinks - 1;
+  return 0;
+}
+int nvmlDeviceGetNvLinkVersion(void* handle, unsigned link, unsigned* version) {
   (void)handle;
-  strncpy(uuid, "GPU-fake", size);
+  (void)link;
+  *version = 4;
+  return 0;
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(void* handle, unsigned link, unsigned* type) {
+  (void)handle;
+  (void)link;
+  *type = 2;
+  return 0;
+}
+int nvmlDeviceGetFieldValues(void* handle, int count, FieldValue* values) {
+  (void)handle;
+  for (int i = 0; i < count; ++i) {
+    values[i].result = values[i].field == 90 ? 0 : 3;
+    values[i].type = 1;
+    values[i].value = 26562;
+  }
+  return 0;
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(void* handle, unsigned* generation) {
+  (void)handle;
+  *generation = 5;
+  return 0;
+}
+int nvmlDeviceGetGpuMaxPcieLinkGeneration(void* handle, unsigned* generation) {
+  (void)handle;
+  *generation = 5;
+  return 0;
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void* handle, unsigned* width) {
+  (void)handle;
+  *width = 16;
   return 0;
 }
 int nvmlDeviceGetMemoryInfo(void* handle, Memory* memory) {
@@ -117,7 +199,7 @@ int nvmlEventSetWait_v2(void* set, Event* event, unsigned timeout_ms) {
   (void)set;
   if (timeout_ms != 0 || xid_given) return 10;
   xid_given = 1;
-  event->device = &device;
+  event->device = &devices[0];
   event->type = 0x8;
   event->data = 79;
   return 0;

@@ -138,6 +138,10 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
   if (!store) return store.error();
   if (several_ && options_.import.rank && store->process.rank != options_.import.rank) return std::optional<Analysed>();
   const bool anonymous = !options_.anonymize_key.empty();
+  if (!topology_) {
+    topology_ = recorded_topology(*store);
+    if (anonymous && topology_) topology_->source = "topology";
+  }
   if (anonymous) report::anonymize_names(*store, pseudonyms_);
   AnalysisOptions analysis = options_.analysis;
   analysis.progress = &progress;

@@ -13,6 +13,7 @@
 #include "runtime/sampler/nvml_library.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/control_socket.h"
+#include "runtime/topology/topology.h"
 
 namespace accel::runtime::nvml {
 namespace {
@@ -107,6 +108,7 @@ bool is_the_poller() {
 const char* open() {
   const char* why = open_library();
   if (why != nullptr) return why;
+  take_topology();
   if (!is_the_poller())
     return "another process of this user takes the counters of this device; they are in its captures";
   const Library& nvml = library();

@@ -46,6 +46,16 @@ bool load() {
   find("nvmlGpmSampleAlloc", g_nvml.gpm_alloc);
   find("nvmlGpmSampleGet", g_nvml.gpm_sample);
   find("nvmlGpmMetricsGet", g_nvml.gpm_metrics);
+  find("nvmlDeviceGetPciInfo_v3", g_nvml.pci_info);
+  find("nvmlDeviceGetMaxPcieLinkGeneration", g_nvml.pcie_generation_max);
+  find("nvmlDeviceGetGpuMaxPcieLinkGeneration", g_nvml.pcie_generation_of_device);
+  find("nvmlDeviceGetMaxPcieLinkWidth", g_nvml.pcie_width_max);
+  find("nvmlDeviceGetTopologyCommonAncestor", g_nvml.common_ancestor);
+  find("nvmlDeviceGetNvLinkState", g_nvml.nvlink_state);
+  find("nvmlDeviceGetNvLinkVersion", g_nvml.nvlink_version);
+  find("nvmlDeviceGetNvLinkRemotePciInfo_v2", g_nvml.nvlink_remote);
+  find("nvmlDeviceGetNvLinkRemoteDeviceType", g_nvml.nvlink_remote_type);
+  find("nvmlDeviceGetFieldValues", g_nvml.field_values);
   return true;
 }
 

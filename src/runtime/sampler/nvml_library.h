@@ -43,6 +43,23 @@ struct EventData {
   unsigned compute_instance;
 };
 
+struct PciInfo {
+  char bus_id_legacy[16];
+  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+  char bus_id[32];
+};
+static_assert(sizeof(PciInfo) == 68);
+struct FieldValue {
+  unsigned field;
+  unsigned scope;
+  long long timestamp;
+  long long latency_us;
+  unsigned type;
+  int result;
+  unsigned long long value;
+};
+static_assert(sizeof(FieldValue) == 40);
+
 struct Library {
   int (*init)() = nullptr;
   int (*count)(unsigned*) = nullptr;
@@ -67,6 +84,16 @@ struct Library {
   int (*gpm_alloc)(Sample*) = nullptr;
   int (*gpm_sample)(Device, Sample) = nullptr;
   int (*gpm_metrics)(GpmMetrics*) = nullptr;
+  int (*pci_info)(Device, PciInfo*) = nullptr;
+  int (*pcie_generation_max)(Device, unsigned*) = nullptr;
+  int (*pcie_generation_of_device)(Device, unsigned*) = nullptr;
+  int (*pcie_width_max)(Device, unsigned*) = nullptr;
+  int (*common_ancestor)(Device, Device, unsigned*) = nullptr;
+  int (*nvlink_state)(Device, unsigned, unsigned*) = nullptr;
+  int (*nvlink_version)(Device, unsigned, unsigned*) = nullptr;
+  int (*nvlink_remote)(Device, unsigned, PciInfo*) = nullptr;
+  int (*nvlink_remote_type)(Device, unsigned, unsigned*) = nullptr;
+  int (*field_values)(Device, int, FieldValue*) = nullptr;
 };
 
 // Null: ready. Else why not, in words.

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "runtime/sampler/sampler.h"
+#include "runtime/topology/topology.h"
 
 namespace accel::runtime {
 namespace {
@@ -197,8 +198,45 @@ bool Capture::drain(std::uint64_t keep_from) {
   return full;
 }
 
+// In parts that a buffer of text holds, cut between lines, so that each is text of its own.
+void Capture::write_topology() {
+  constexpr std::size_t kPart = 2048;
+  const std::string_view text = topology_text();
+  if (topology_written_ || text.empty()) return;
+  topology_written_ = true;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size(); ++number) {
+    std::size_t length = text.size() - at < kPart ? text.size() - at : kPart;
+    const std::size_t line = text.substr(at, length).rfind('\n');
+    if (line != std::string_view::npos) length = line + 1;
+    char key[24];
+    std::snprintf(key, sizeof key, "topology.%zu", number);
+    make_room(NativeTable::Meta, length + sizeof key);
+    put_row(rows(NativeTable::Meta), native::MetaRow{key, text.substr(at, length)});
+    at += length;
+  }
+  struct Fact {
+    const char* key;
+    std::int64_t value;
+  };
+  const DeviceLink& link = device_link();
+  const Fact facts[] = {{"gpu_index", link.index},
+                        {"pcie_generation_at_start", link.pcie_generation},
+                        {"pcie_generation_max", link.pcie_generation_max},
+                        {"pcie_generation_of_device", link.pcie_generation_of_device},
+                        {"pcie_width_at_start", link.pcie_width},
+                        {"pcie_width_max", link.pcie_width_max},
+                        {"nvlinks_active", link.nvlinks},
+                        {"nvlink_version", link.nvlink_version},
+                        {"gpu_numa_node", link.numa_node}};
+  for (const Fact& fact : facts) {
+    if (fact.value >= 0) file_.meta(fact.key, fact.value);
+  }
+}
+
 void Capture::flush(bool sync) {
   file_.clock_pair();
+  write_topology();
   write_names();
   write_args();
   file_.write_all();

@@ -79,6 +79,7 @@ class Capture {
   void write_args();
   void write_steps();
   void write_cost(std::uint64_t begin, std::uint64_t end);
+  void write_topology();
   void number_info(std::uint32_t slot);
   void on_scope(std::uint32_t thread, const ScopeRecord& record);
   FrameRecorder::Sink sink();
@@ -97,6 +98,7 @@ class Capture {
   Tally tallies_[kTallies] = {};
   std::uint64_t keep_from_ = 0;
   std::uint32_t names_written_ = 0;
+  bool topology_written_ = false;
   std::uint64_t numbers_written_[NumberTable::kCapacity / 64] = {};
   std::size_t block_bytes_ = 0;
 };
