@@ -7,6 +7,8 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <queue>
+#include <utility>
 
 #include "fusion/clock_alignment/weighted_fit.h"
 #include "fusion/digest/collective_name.h"
@@ -30,14 +32,6 @@ constexpr std::size_t kMostAnchors = 4000;  // of one pair of clocks
 
 // One collective as the clocks see it.
 struct Anchor {
-  struct End {
-    std::uint32_t host;
-    std::int64_t end_ns;   // mean over the host's ranks
-    double last_share;     // 1/n where one of its n ranks arrived last
-    bool counted = false;  // in the sums below, with this time:
-    double above_ns = 0;
-  };
-  std::vector<End> ends;   // ascending by host
   double transfer_ns = 0;  // shortest local duration: that of the last arriver
   double bias_ns = 0;      // transfer, or the arrival spread where that is less
   // Sums over the hosts that are placed, so that what all others say is known without asking each of them.
@@ -47,10 +41,13 @@ struct Anchor {
   std::int64_t count = 0;
 };
 
-// Where a host's end stands.
-struct Place {
+// A host's end of one anchor. Those of one host stand beside each other: a clock is fitted to them again and again.
+struct End {
   std::uint32_t anchor = 0;
-  std::uint32_t end = 0;  // row of its ends
+  bool counted = false;     // in the sums of its anchor, with above_ns
+  std::int64_t end_ns = 0;  // mean over the host's ranks
+  double last_share = 0;    // 1/n where one of its n ranks arrived last
+  double above_ns = 0;
 };
 
 // Ends of one host's ranks in one collective.
@@ -107,9 +104,10 @@ class Aligner {
   }
 
   void collect_anchors() {
+    ends_.resize(out_.hosts.size());
+    of_host_.resize(out_.hosts.size());
     for (const MatchedCollective& collective : matching_.collectives) {
       if (is_one_sided(collective.name) || !collective.complete) continue;
-      Anchor anchor;
       double shortest = std::numeric_limits<double>::max();
       double longest = 0;
       std::uint32_t last = 0;
@@ -120,77 +118,81 @@ class Aligner {
         shortest = length;
         last = out_.host_of_rank[member.rank];
       }
-      anchor.ends = mean_ends(collective, last);
-      if (anchor.ends.size() < 2) continue;
-      anchor.transfer_ns = shortest;
-      anchor.bias_ns = std::min(shortest, longest - shortest);
-      anchors_.push_back(std::move(anchor));
+      if (!add_ends(collective, last)) continue;
+      anchors_.push_back({shortest, std::min(shortest, longest - shortest)});
     }
-    of_host_.resize(out_.hosts.size());
-    for (std::uint32_t i = 0; i < anchors_.size(); ++i)
-      for (std::uint32_t e = 0; e < anchors_[i].ends.size(); ++e) of_host_[anchors_[i].ends[e].host].push_back({i, e});
   }
 
-  // Of each host that takes part, ascending. `last`: where the last rank arrived.
-  std::vector<Anchor::End> mean_ends(const MatchedCollective& collective, std::uint32_t last) {
-    ends_.resize(out_.hosts.size());
-    std::vector<Anchor::End> ends;
+  // Mean ends of the hosts that take part, of the anchor that comes next. False: there is only one. `last`: where the
+  // last rank arrived.
+  bool add_ends(const MatchedCollective& collective, std::uint32_t last) {
+    taking_part_.clear();
     for (const Member& member : collective.members) {
-      HostEnds& host = ends_[out_.host_of_rank[member.rank]];
+      const std::uint32_t at = out_.host_of_rank[member.rank];
+      HostEnds& host = ends_[at];
       if (host.count == 0) {
         host.first_ns = member.end_ns;
-        ends.push_back({out_.host_of_rank[member.rank], 0, 0});
+        taking_part_.push_back(at);
       }
       host.above_ns += static_cast<double>(member.end_ns - host.first_ns);
       ++host.count;
     }
-    for (Anchor::End& end : ends) {
-      HostEnds& host = ends_[end.host];
-      end.end_ns = host.first_ns + std::llround(host.above_ns / host.count);
-      end.last_share = end.host == last ? 1.0 / host.count : 0.0;
+    const bool several = taking_part_.size() > 1;
+    for (const std::uint32_t at : taking_part_) {
+      HostEnds& host = ends_[at];
+      if (several) {
+        of_host_[at].push_back({static_cast<std::uint32_t>(anchors_.size()), false,
+                                host.first_ns + std::llround(host.above_ns / host.count),
+                                at == last ? 1.0 / host.count : 0.0});
+      }
       host = {};
     }
-    const auto before = [](const Anchor::End& a, const Anchor::End& b) { return a.host < b.host; };
-    if (!std::is_sorted(ends.begin(), ends.end(), before)) std::sort(ends.begin(), ends.end(), before);
-    return ends;
+    if (several) hosts_of_.push_back(taking_part_);
+    return several;
   }
 
-  // Hosts one after the other, each against those that are placed: the one that shares most with them first.
+  // Hosts one after the other, each against those that are placed: the one that shares most with them first, of equal
+  // ones the first.
   void place_all() {
     std::vector<std::size_t> shared(out_.hosts.size(), 0);
     std::vector<bool> seen(anchors_.size(), false);
+    std::priority_queue<std::pair<std::size_t, std::int64_t>> waiting;  // shared, minus the host; counts may be old
+    std::vector<std::uint32_t> changed;
+    std::vector<bool> is_changed(out_.hosts.size(), false);
     reference_ = 0;
-    std::uint32_t next = 0;
-    out_.hosts[0].method = "reference: its clock is the common one";
+    std::uint32_t next = reference_;
+    out_.hosts[next].method = "reference: its clock is the common one";
     while (true) {
       out_.hosts[next].aligned = true;
-      for (const Place& place : of_host_[next]) {
-        if (seen[place.anchor]) continue;
-        seen[place.anchor] = true;
-        for (const Anchor::End& end : anchors_[place.anchor].ends) ++shared[end.host];
+      for (const End& end : of_host_[next]) {
+        if (seen[end.anchor]) continue;
+        seen[end.anchor] = true;
+        for (const std::uint32_t host : hosts_of_[end.anchor]) {
+          ++shared[host];
+          if (!is_changed[host]) changed.push_back(host);
+          is_changed[host] = true;
+        }
       }
+      for (const std::uint32_t host : changed) {
+        if (!out_.hosts[host].aligned) waiting.emplace(shared[host], -std::int64_t{host});
+        is_changed[host] = false;
+      }
+      changed.clear();
       if (next == reference_) {
         count_ends(next);
       } else {
         fit(next);
       }
-      std::size_t most = 0;
-      std::uint32_t best = reference_;
-      for (std::uint32_t host = 0; host < out_.hosts.size(); ++host) {
-        if (out_.hosts[host].aligned || shared[host] <= most) continue;
-        most = shared[host];
-        best = host;
-      }
-      if (most == 0) return;
-      next = best;
+      while (!waiting.empty() && out_.hosts[static_cast<std::size_t>(-waiting.top().second)].aligned) waiting.pop();
+      if (waiting.empty()) return;
+      next = static_cast<std::uint32_t>(-waiting.top().second);
     }
   }
 
   // The ends of a host as its clock is placed now.
   void count_ends(std::uint32_t host) {
-    for (const Place& place : of_host_[host]) {
-      Anchor& anchor = anchors_[place.anchor];
-      Anchor::End& end = anchor.ends[place.end];
+    for (End& end : of_host_[host]) {
+      Anchor& anchor = anchors_[end.anchor];
       const std::int64_t time = common(host, end.end_ns);
       if (anchor.count == 0) anchor.base_ns = time;
       if (end.counted) {
@@ -211,7 +213,7 @@ class Aligner {
     double bias_ns = 0;
     bool found = false;
   };
-  static Target target(const Anchor& anchor, const Anchor::End& except) {
+  static Target target(const Anchor& anchor, const End& except) {
     Target out;
     const std::int64_t count = anchor.count - (except.counted ? 1 : 0);
     if (count == 0) return out;
@@ -245,9 +247,9 @@ class Aligner {
   void fit(std::uint32_t host) {
     HostClock& clock = out_.hosts[host];
     std::vector<Sample> samples;
-    for (const Place& place : of_host_[host]) {
-      const Anchor& anchor = anchors_[place.anchor];
-      const Anchor::End& own = anchor.ends[place.end];
+    samples.reserve(of_host_[host].size());
+    for (const End& own : of_host_[host]) {
+      const Anchor& anchor = anchors_[own.anchor];
       const Target other = target(anchor, own);
       if (!other.found) continue;
       samples.push_back({own.end_ns, other.time_ns - own.end_ns, other.bias_ns - anchor.bias_ns * own.last_share,
@@ -323,8 +325,10 @@ class Aligner {
   const CollectiveMatching& matching_;
   ClockAlignment out_;
   std::vector<Anchor> anchors_;
-  std::vector<std::vector<Place>> of_host_;
-  std::vector<HostEnds> ends_;  // by host: of the collective at work
+  std::vector<std::vector<std::uint32_t>> hosts_of_;  // by anchor: which take part
+  std::vector<std::vector<End>> of_host_;             // by host, in the order of anchors
+  std::vector<HostEnds> ends_;                        // by host: of the collective at work
+  std::vector<std::uint32_t> taking_part_;
   std::uint32_t reference_ = 0;
 };
 

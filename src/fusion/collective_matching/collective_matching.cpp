@@ -78,7 +78,10 @@ class Matcher {
         GroupEvents& events = *rows[digest.events[i].group];
         const std::string_view name = digest.text(digest.events[i].name);
         std::vector<RankEvents>& into = name != "send" && name != "recv" ? events.by_rank : events.point_to_point;
-        if (into.empty() || into.back().rank != r) into.push_back({r, {}});
+        if (into.empty() || into.back().rank != r) {
+          into.push_back({r, {}});
+          into.back().events.reserve(digest.events.size() / digest.groups.size());
+        }
         into.back().events.push_back(i);
       }
     }

@@ -34,25 +34,74 @@ class Matcher {
  public:
   explicit Matcher(const RankSet& set) : set_(set) {}
 
+  // One rank after the other: its events are read once, and stand beside each other. Only of steps in which ranks
+  // differ are all lists compared.
   StepMatching match(const std::vector<RankEvents>& events) {
-    std::map<std::int64_t, std::vector<Run>> steps;
+    std::map<std::int64_t, Step> steps;
     for (const RankEvents& one : events) {
       const RankDigest& digest = set_.ranks[one.rank];
       for (std::size_t i = 0; i < one.events.size();) {
-        const std::uint32_t step = digest.events[one.events[i]].step;
+        const std::uint32_t row = digest.events[one.events[i]].step;
         const std::size_t first = i;
-        while (i < one.events.size() && digest.events[one.events[i]].step == step) ++i;
-        if (step != kNoRow) steps[digest.steps[step].number].push_back({&one, first, i});
+        while (i < one.events.size() && digest.events[one.events[i]].step == row) ++i;
+        if (row == kNoRow) continue;
+        Step& step = steps[digest.steps[row].number];
+        step.runs.push_back({&one, first, i});
+        step.alike = step.alike && add_alike(step, events.size());
       }
     }
-    for (const auto& [number, runs] : steps) {
-      issue(runs);
+    for (auto& [number, step] : steps) {
+      if (step.alike && step.runs.size() == events.size()) {
+        for (std::uint32_t i = 0; i < step.found.size(); ++i)
+          keep(std::move(step.found[i]), step.reference[i], number, i);
+        continue;
+      }
+      step.found.clear();
+      issue(step.runs);
       if (issued_.size() > 1) match_step(number, events);
     }
     return std::move(out_);
   }
 
  private:
+  struct Step {
+    std::vector<Run> runs;             // ascending by rank
+    bool alike = true;                 // each rank issued in one piece what the first one did
+    std::vector<Signature> reference;  // of the first
+    std::vector<MatchedCollective> found;
+  };
+
+  // False: the last run differs from the first.
+  bool add_alike(Step& step, std::size_t ranks) const {
+    const Run& run = step.runs.back();
+    const RankDigest& digest = set_.ranks[run.events->rank];
+    const bool is_first = step.runs.size() == 1;
+    const std::size_t count = run.last - run.first;
+    if (is_first) {
+      step.reference.reserve(count);
+      step.found.resize(count);
+      for (MatchedCollective& one : step.found) one.members.reserve(ranks);
+    }
+    const bool again = !is_first && step.runs[step.runs.size() - 2].events == run.events;
+    if (again || count != step.found.size()) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t row = run.events->events[run.first + i];
+      const Signature signature = signature_of(digest, digest.events[row]);
+      if (is_first) step.reference.push_back(signature);
+      if (signature != step.reference[i]) return false;
+      step.found[i].add(digest, run.events->rank, row);
+    }
+    return true;
+  }
+
+  void keep(MatchedCollective collective, const Signature& signature, std::int64_t number, std::uint32_t index) {
+    if (collective.members.size() < 2) return;
+    collective.name = signature.name;
+    collective.step = number;
+    collective.index = index;
+    out_.collectives.push_back(std::move(collective));
+  }
+
   void issue(const std::vector<Run>& runs) {
     std::size_t count = 0;
     for (const Run& run : runs) {
@@ -113,13 +162,7 @@ class Matcher {
         note_divergence(number, of_rank.rank, reference, {});
       }
     }
-    for (std::uint32_t i = 0; i < found.size(); ++i) {
-      if (found[i].members.size() < 2) continue;
-      found[i].name = reference[i].name;
-      found[i].step = number;
-      found[i].index = i;
-      out_.collectives.push_back(std::move(found[i]));
-    }
+    for (std::uint32_t i = 0; i < found.size(); ++i) keep(std::move(found[i]), reference[i], number, i);
   }
 
   bool complete(std::uint32_t rank, std::int64_t number) const {

@@ -51,7 +51,11 @@ std::vector<std::uint32_t> order_of(const CollectiveMatching& matching,
 
 MatchIndex index_matching(const RankSet& set, const CollectiveMatching& matching) {
   MatchIndex index;
+  std::vector<std::uint32_t> counts(set.ranks.size(), 0);
+  for (const MatchedCollective& collective : matching.collectives)
+    for (const Member& member : collective.members) ++counts[member.rank];
   index.of_rank.resize(set.ranks.size());
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) index.of_rank[rank].reserve(counts[rank]);
   for (std::uint32_t i = 0; i < matching.collectives.size(); ++i) {
     const std::vector<Member>& members = matching.collectives[i].members;
     for (std::uint32_t m = 0; m < members.size(); ++m)

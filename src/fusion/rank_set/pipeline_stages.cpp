@@ -12,6 +12,12 @@ namespace {
 bool is_send(const RankDigest& digest, const CommunicationEvent& event) { return digest.text(event.name) == "send"; }
 bool is_recv(const RankDigest& digest, const CommunicationEvent& event) { return digest.text(event.name) == "recv"; }
 
+// Most jobs have none: their events need not be read for that.
+bool has_pairs(const RankDigest& digest) {
+  return std::any_of(digest.names.begin(), digest.names.end(),
+                     [](const std::string& name) { return name == "send" || name == "recv"; });
+}
+
 using Pair = std::pair<std::int64_t, std::int64_t>;  // from, to
 
 // Sends that have a receive, if peers are read by `peer`.
@@ -19,6 +25,7 @@ template <typename Peer>
 std::uint64_t met(const std::vector<RankDigest>& ranks, Peer peer) {
   std::map<Pair, Pair> counts;  // sends and receives
   for (const RankDigest& digest : ranks) {
+    if (!has_pairs(digest)) continue;
     for (const CommunicationEvent& event : digest.events) {
       const bool send = is_send(digest, event);
       if (!send && !is_recv(digest, event)) continue;
@@ -38,6 +45,7 @@ std::uint64_t met(const std::vector<RankDigest>& ranks, Peer peer) {
 
 // Sends and receives of one operation begin and end as one.
 bool exchanges_alone(const RankDigest& digest) {
+  if (!has_pairs(digest)) return true;
   std::map<std::pair<std::int64_t, std::int64_t>, std::pair<int, int>> operations;
   for (const CommunicationEvent& event : digest.events) {
     if (is_send(digest, event)) ++operations[{event.start_ns, event.end_ns}].first;
@@ -101,6 +109,7 @@ std::vector<std::uint32_t> pipeline_stages(const std::vector<RankDigest>& ranks)
   const PeerReading reading(ranks);
   Components components;
   for (const RankDigest& digest : ranks) {
+    if (!has_pairs(digest)) continue;
     for (const CommunicationEvent& event : digest.events) {
       if (!is_send(digest, event) && !is_recv(digest, event)) continue;
       const std::int64_t other = reading.peer(digest, event);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "fusion/digest/collective_name.h"
@@ -26,9 +25,12 @@ class LateSteps {
  public:
   LateSteps(const RankSet& set, const CollectiveMatching& matching, const std::vector<CollectiveTiming>& timings)
       : set_(set), matching_(matching), timings_(timings), hosts_(set, matching) {
+    rows_.resize(set.step_numbers.size() * set.ranks.size(), kNoRow);
     for (std::uint32_t r = 0; r < set.ranks.size(); ++r) {
-      for (std::uint32_t s = 0; s < set.ranks[r].steps.size(); ++s)
-        rows_[r].try_emplace(set.ranks[r].steps[s].number, s);
+      for (std::uint32_t s = 0; s < set.ranks[r].steps.size(); ++s) {
+        const auto at = place_of(set.ranks[r].steps[s].number);
+        if (at && rows_[*at * set.ranks.size() + r] == kNoRow) rows_[*at * set.ranks.size() + r] = s;
+      }
     }
     for (const MatchedCollective& pair : matching.collectives) {
       if (pair.sender == kNoRow) continue;
@@ -39,29 +41,34 @@ class LateSteps {
   std::vector<LateStep> find() {
     std::vector<LateStep> out;
     std::size_t first = 0;
-    for (const std::int64_t step : set_.step_numbers) {
+    for (std::size_t place = 0; place < set_.step_numbers.size(); ++place) {
+      const std::int64_t step = set_.step_numbers[place];
       while (first < matching_.collectives.size() && matching_.collectives[first].step < step) ++first;
       std::size_t last = first;
       while (last < matching_.collectives.size() && matching_.collectives[last].step == step) ++last;
-      if (last > first && whole(step)) out.push_back(of_step(step, first, last));
+      if (last > first && whole(place)) out.push_back(of_step(place, first, last));
       first = last;
     }
     return out;
   }
 
  private:
-  const DigestStep* row(std::uint32_t rank, std::int64_t step) const {
-    const auto of_rank = rows_.find(rank);
-    if (of_rank == rows_.end()) return nullptr;
-    const auto at = of_rank->second.find(step);
-    return at == of_rank->second.end() ? nullptr : &set_.ranks[rank].steps[at->second];
+  std::optional<std::size_t> place_of(std::int64_t step) const {
+    const auto at = std::lower_bound(set_.step_numbers.begin(), set_.step_numbers.end(), step);
+    if (at == set_.step_numbers.end() || *at != step) return std::nullopt;
+    return static_cast<std::size_t>(at - set_.step_numbers.begin());
+  }
+
+  const DigestStep* row(std::size_t place, std::uint32_t rank) const {
+    const std::uint32_t at = rows_[place * set_.ranks.size() + rank];
+    return at == kNoRow ? nullptr : &set_.ranks[rank].steps[at];
   }
 
   // Cut steps say nothing about who is late in them.
-  bool whole(std::int64_t step) const {
+  bool whole(std::size_t place) const {
     bool any = false;
     for (std::uint32_t r = 0; r < set_.ranks.size(); ++r) {
-      const DigestStep* one = row(r, step);
+      const DigestStep* one = row(place, r);
       if (one != nullptr && !one->complete) return false;
       any = any || one != nullptr;
     }
@@ -75,7 +82,8 @@ class LateSteps {
                        [&](const Member& member) { return set_.stage[member.rank] == stage; });
   }
 
-  LateStep of_step(std::int64_t step, std::size_t first, std::size_t last) const {
+  LateStep of_step(std::size_t place, std::size_t first, std::size_t last) const {
+    const std::int64_t step = set_.step_numbers[place];
     // In the order in which each last rank issued them: one stream of events of that rank.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> order;  // event row on the last rank, collective
     for (std::size_t i = first; i < last; ++i) {
@@ -93,7 +101,7 @@ class LateSteps {
       });
       if (whole.rank == out.with.front()) out.lateness_ns = std::max(out.lateness_ns, whole.lateness_ns);
     }
-    out.cost_ns = cost_of(step, out);
+    out.cost_ns = cost_of(place, out);
     return out;
   }
 
@@ -183,11 +191,11 @@ class LateSteps {
   }
 
   // How much longer the others waited in the step than this rank did.
-  double cost_of(std::int64_t step, const LateStep& late) const {
+  double cost_of(std::size_t place, const LateStep& late) const {
     std::vector<double> others;
     double own = 0;
     for (std::uint32_t r = 0; r < set_.ranks.size(); ++r) {
-      const DigestStep* one = row(r, step);
+      const DigestStep* one = row(place, r);
       if (one == nullptr || set_.stage[r] != set_.stage[late.rank]) continue;
       const auto waited = static_cast<double>(one->communication_exposed_ns + one->host_wait_ns);
       if (r == late.rank) {
@@ -204,7 +212,7 @@ class LateSteps {
   const std::vector<CollectiveTiming>& timings_;
   const SlowHosts hosts_;
   std::map<std::pair<std::uint32_t, std::int64_t>, double> in_pairs_;  // by rank and step: time in sends and receives
-  std::unordered_map<std::uint32_t, std::map<std::int64_t, std::uint32_t>> rows_;
+  std::vector<std::uint32_t> rows_;  // of each rank's steps, by place in the set's and by rank
 };
 
 }  // namespace
