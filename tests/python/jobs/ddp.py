@@ -1,4 +1,5 @@
-"""A DDP job over gloo that knows nothing of any profiler: ddp.py [late=MS] [losses=FILE]; rank 1 is late by so much each step."""
+"""A DDP job over gloo that knows nothing of any profiler: ddp.py [late=MS] [losses=FILE] [arrivals=FILE]; rank 1 is late by so much each step.
+arrivals: when each step's exchange of gradients could begin on each rank, in ms of one clock."""
 
 import json
 import sys
@@ -9,7 +10,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-settings = {"late": "0", "losses": "", "steps": "32"}
+settings = {"late": "0", "losses": "", "arrivals": "", "steps": "32"}
 settings.update(word.split("=", 1) for word in sys.argv[1:])
 
 
@@ -21,7 +22,7 @@ def main():
     model = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     generator = torch.Generator().manual_seed(rank)
-    losses, naps = [], []
+    losses, naps, arrivals = [], [], []
     for _ in range(int(settings["steps"])):
         inputs, labels = torch.randn(16, 64, generator=generator), torch.randint(0, 10, (16,), generator=generator)
         if rank == 1:
@@ -30,12 +31,16 @@ def main():
             naps.append((time.perf_counter() - began) * 1e3)
         loss = nn.functional.cross_entropy(model(inputs), labels)
         optimizer.zero_grad()
+        arrivals.append(time.monotonic() * 1e3)
         loss.backward()
         optimizer.step()
         losses.append(loss.item().hex())
     if settings["losses"]:
         with open(f"{settings['losses']}.{rank}", "w") as file:
             json.dump(losses, file)
+    if settings["arrivals"]:
+        with open(f"{settings['arrivals']}.{rank}", "w") as file:
+            json.dump(arrivals, file)
     if rank == 1:
         print(json.dumps({"planted_ms": naps}))
     dist.barrier()
