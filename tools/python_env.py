@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Makes an environment with the Python package of this tree: python_env.py DIR [--torch] [--python PYTHON] [--wheels DIR]
+"""Makes an environment with the Python package of this tree:
+python_env.py DIR [--torch | --packages PACKAGE... | --into] [--python PYTHON] [--wheels DIR]
 
 The wheel takes the command and the runtime library from build/ (make build first) and is built again when a source of it has
-changed. --torch adds the CPU build of torch that tools/requirements-torch.txt names; exit status 3 when it cannot be had.
+changed. --torch adds the CPU build of torch that tools/requirements-torch.txt names (exit status 3 when it cannot be had), and the
+training frameworks of tools/requirements-frameworks.txt, where they can be had. --packages adds others (exit status 3 likewise);
+--into takes the environment as it is there.
 --wheels DIR also leaves the wheel there, for another machine."""
 
 import argparse
@@ -14,6 +17,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 BUILD = PROJECT / "build"
+TORCH, FRAMEWORKS = "requirements-torch.txt", "requirements-frameworks.txt"
 SOURCES = ("python/**/*", "cmake/*", "CMakeLists.txt", "pyproject.toml", "include/**/*.h")
 
 
@@ -21,16 +25,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--torch", action="store_true")
+    parser.add_argument("--packages", nargs="+", default=[])
+    parser.add_argument("--into", action="store_true")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--wheels", type=Path)
     options = parser.parse_args()
     python = options.folder / "bin/python"
-    wanted = (PROJECT / "tools/requirements-torch.txt").read_text() if options.torch else ""
+    wanted = "".join((PROJECT / "tools" / name).read_text() for name in (TORCH, FRAMEWORKS)) if options.torch else " ".join(options.packages)
     made_for = options.folder / "made-for"
-    if not made_for.exists() or made_for.read_text() != wanted:
+    if not options.into and (not made_for.exists() or made_for.read_text() != wanted):
         shutil.rmtree(options.folder, ignore_errors=True)
         call(options.python, "-m", "venv", options.folder)
-        if options.torch and not torch_installed(python):
+        if options.torch:
+            if not installed(python, "-r", PROJECT / "tools" / TORCH):
+                return 3
+            installed(python, "-r", PROJECT / "tools" / FRAMEWORKS)
+        if options.packages and not installed(python, *options.packages):
             return 3
         made_for.write_text(wanted)
     wheel, key = build_wheel(options.python)
@@ -48,11 +58,10 @@ def call(*words) -> None:
     subprocess.run([str(word) for word in words], check=True)
 
 
-def torch_installed(python: Path) -> bool:
-    done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", PROJECT / "tools/requirements-torch.txt"],
-                          capture_output=True, text=True)
+def installed(python: Path, *what) -> bool:
+    done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *what], capture_output=True, text=True)
     if done.returncode != 0:
-        print(f"torch cannot be had: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        print(f"{what[-1]} cannot be had: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
     return done.returncode == 0
 
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "trace/processor.h"
+
 namespace accel {
 namespace {
 
@@ -23,6 +25,7 @@ struct Shown {
   std::uint32_t own_kernels = 0;  // names that no later step has
   std::uint32_t backward = 0;
   std::uint32_t optimizer = 0;
+  std::uint32_t host_work = 0;  // of a job whose processor is the device: it launches nothing
   std::uint32_t checkpoint = 0;
   std::uint32_t copies_back = 0;
   std::int64_t bytes_back = 0;
@@ -56,10 +59,12 @@ void count_device_events(const TraceStore& store, const StepSegmentation& segmen
     std::int32_t& last = last_step[events.name[row].value];
     last = std::max(last, steps[row]);
   }
+  const bool on_processor = runs_on_processor(store);
   std::vector<std::uint8_t> counted(store.strings.size(), 0);
   for (std::uint32_t row = 0; row < events.size(); ++row) {
     if (steps[row] < 0) continue;
     Shown& own = shown[static_cast<std::size_t>(steps[row])];
+    if (on_processor) ++own.host_work;
     const std::uint32_t name = events.name[row].value;
     if (events.kind[row] == DeviceEventKind::kernel && last_step[name] == steps[row] && counted[name] == 0) {
       counted[name] = 1;
@@ -149,7 +154,7 @@ void classify_steps(const TraceStore& store, const EventIndex& index, StepSegmen
     const bool slow = static_cast<double>(step.host.length_ns()) >= kSlowStart * usual_duration;
     if (saves_state(shown[k], usual, slow)) {
       step.step_class = StepClass::checkpoint;
-    } else if (shown[k].backward == 0 && usual_backward > 0 && step.kernel_launches > 0) {
+    } else if (shown[k].backward == 0 && usual_backward > 0 && (step.kernel_launches > 0 || shown[k].host_work > 0)) {
       step.step_class = StepClass::evaluation;
     } else if (any_optimizer && !optimizer_marks_steps && shown[k].backward > 0 && shown[k].optimizer == 0) {
       step.step_class = StepClass::accumulation;

@@ -13,6 +13,30 @@ bool starts_in(const std::vector<Interval>& steps, std::int64_t time) {
   return after != steps.begin() && time < (after - 1)->end_ns;
 }
 
+// optimizer.step(closure) trains inside the range, as Lightning does always: each range begins behind its last
+// backward.
+bool cut_to_behind_closure(const TraceStore& store, std::vector<Interval>& ranges) {
+  constexpr std::string_view kBackwardOp = "autograd::engine::evaluate_function";
+  std::vector<char> is_backward(store.strings.size());
+  for (std::uint32_t i = 0; i < is_backward.size(); ++i) {
+    const std::string_view text = store.text(StringId(i));
+    is_backward[i] = text.starts_with(kBackwardOp) || text == "backward" ? 1 : 0;
+  }
+  const std::vector<Interval> whole = ranges;
+  bool any = false;
+  for (std::uint32_t row = 0; row < store.slices.size(); ++row) {
+    if (is_backward[store.slices.name[row].value] == 0) continue;
+    const std::int64_t start = store.slices.start_ns[row];
+    if (!starts_in(whole, start)) continue;
+    const auto after = std::upper_bound(whole.begin(), whole.end(), start,
+                                        [](std::int64_t t, const Interval& range) { return t < range.start_ns; });
+    Interval& own = ranges[static_cast<std::size_t>(after - whole.begin() - 1)];
+    own.start_ns = std::min(own.end_ns, std::max(own.start_ns, store.slice_end_ns(SliceId(row))));
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 RangeWork measure_ranges(const TraceStore& store, const StepView& view, std::string_view prefix) {
@@ -27,14 +51,15 @@ RangeWork measure_ranges(const TraceStore& store, const StepView& view, std::str
     if (!times.empty() && store.slices.thread[row] == thread && time.start_ns < times.back().end_ns) continue;
     thread = store.slices.thread[row];
     times.push_back(time);
-    work.host_ns += static_cast<double>(time.length_ns());
     if (!work.longest.valid() || time.length_ns() > store.slices.dur_ns[work.longest.value])
       work.longest = SliceId(row);
   }
   if (times.empty()) return work;
   const double steps = std::max<double>(1, static_cast<double>(view.host_steps.size()));
   work.count = static_cast<double>(times.size()) / steps;
-  work.host_ns /= steps;
+  std::sort(times.begin(), times.end(), [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+  work.closure = cut_to_behind_closure(store, times);
+  for (const Interval& time : times) work.host_ns += static_cast<double>(time.length_ns()) / steps;
   work.time = IntervalSet::from_unsorted(std::move(times));
   const std::vector<Interval> ranges(work.time.intervals().begin(), work.time.intervals().end());
   std::vector<Interval> device;

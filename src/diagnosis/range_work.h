@@ -15,6 +15,7 @@ namespace accel {
 struct RangeWork {
   IntervalSet time;  // outermost ranges that start in complete steps
   SliceId longest;
+  bool closure = false;                   // a backward pass lies inside: only what follows it is counted
   double count = 0;                       // ranges, per step
   double host_ns = 0;                     // per step
   double launches = 0;                    // device events launched inside, per step

@@ -114,8 +114,9 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
       "needs "
       "temporary memory of about the size of the parameters";
   finding.action.not_when = "the optimizer is sharded or has hooks per parameter that expect one update at a time";
-  finding.remedies = {remedy(TransformationKind::no_host, {"Optimizer.step#"}),
-                      scale({"Optimizer.step#"}, {kDeviceLeft.value, 0.3, 0.9})};
+  if (!work.closure)  // the replay knows whole ranges only
+    finding.remedies = {remedy(TransformationKind::no_host, {"Optimizer.step#"}),
+                        scale({"Optimizer.step#"}, {kDeviceLeft.value, 0.3, 0.9})};
   set_gain(finding, view, cost_ns, 0.5 * cost_ns);
   add_doubts(finding, view);
   return {finding};

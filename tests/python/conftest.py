@@ -46,7 +46,9 @@ def python_with_package(name: str, *options: str) -> Path:
 
 @pytest.fixture(scope="session")
 def bare_python() -> Path:
-    """An interpreter with accel.profiler and without torch."""
+    """An interpreter with accel.profiler and without torch. $ACCEL_BARE_PYTHON: another than that of the tests."""
+    if os.environ.get("ACCEL_BARE_PYTHON"):
+        return Path(os.environ["ACCEL_BARE_PYTHON"])
     return python_with_package("python-bare")
 
 

@@ -92,7 +92,7 @@ from torch import nn
 from torch.utils.data import dataloader
 from accel.profiler import AutoProfiler
 places = lambda: [nn.Module.__call__, dataloader._BaseDataLoaderIter.__next__, torch.autograd._engine_run_backward, torch.save,
-                  torch.amp.GradScaler.step, list(gc.callbacks), len(sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks)]
+                  torch.amp.GradScaler.step, torch.optim.Optimizer.__init__, list(gc.callbacks), len(sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks)]
 before = places()
 AutoProfiler.enable("captures")
 during = places()
@@ -107,6 +107,21 @@ print(json.dumps([[a is b or a == b for a, b in zip(before, during)], [a is b or
     assert not any(during) and all(after)
 
 
+def test_inference_beside_an_optimizer_that_never_steps_has_steps_after_some_batches(torch_python, tmp_path):
+    told = run(torch_python, '''
+import torch
+from torch.utils.data import DataLoader
+from accel.profiler import AutoProfiler
+AutoProfiler.enable("captures")
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters())  # of a checkpoint that was loaded whole
+with torch.no_grad():
+    for batch in DataLoader(torch.ones(60, 4), batch_size=1): model(batch)
+print(AutoProfiler._session.steps.index)
+''', cwd=tmp_path)
+    assert int(told) == 28
+
+
 @pytest.mark.parametrize("kind", ["two optimizers", "accumulation", "scaler", "inference", "explicit"])
 def test_steps_are_found_without_user_code(torch_python, tmp_path, kind):
     told = run(torch_python, f'''
@@ -117,7 +132,7 @@ from accel.profiler import AutoProfiler
 AutoProfiler.enable("captures")
 kind = {kind!r}
 model = nn.Linear(4, 1)
-optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for _ in range(2 if kind == "two optimizers" else 1)]
+optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for _ in range({{"two optimizers": 2, "inference": 0}}.get(kind, 1))]
 scaler = torch.amp.GradScaler("cpu", init_scale=1e38 if kind == "scaler" else 1.0)
 batches = DataLoader(torch.ones(12, 4), batch_size=1)
 for number, batch in enumerate(batches):

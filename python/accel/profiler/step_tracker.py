@@ -1,9 +1,16 @@
-"""Counts the steps of the training loop, and gathers what each one says: loss, samples, time waiting for data."""
+"""Counts the steps of the training loop, and gathers what each one says: loss, samples, time waiting for data.
+
+A loader that gives batches from which no backward follows, between loaders that train, is an evaluation: from its first batch
+to the next batch of another loader it is one step of its own, however many batches it takes. Which loaders train is known by
+their sampler, which lives as long as the loader does.
+"""
 
 import math
 import time
 
 from accel.profiler.loss_values import Losses
+
+LOOKS_LIKE_INFERENCE = 32  # batches without any step of the optimizer that is there: a check before training takes fewer
 
 
 class StepTracker:
@@ -14,7 +21,12 @@ class StepTracker:
         self._most = 0
         self._due = False
         self._explicit = False
-        self._worked = True  # a backward or an optimizer since the last batch
+        self._trains = False  # there is an optimizer
+        self._worked = False  # a backward or an optimizer since the mark
+        self._called = False  # a module since the batch
+        self._batches = 0  # since the mark
+        self._drawn = set()  # loaders, by the address of their sampler, since the mark
+        self._training = set()  # loaders that a backward has followed
         self._wait_ns = 0
         self._samples = 0
         self._epoch = -1
@@ -24,15 +36,18 @@ class StepTracker:
         self._numbers = {}
         self._marked_at = None
         self._usual_s = 0.0
-        self._recorder.set_on_due(self.mark_due)
+        self._recorder.set_on_due(self.module_called)
 
     # ---- what the hooks say ----
 
     def count_of(self, optimizer: int) -> int:
         return self._counts.get(optimizer, 0)
 
+    def optimizer_made(self) -> None:
+        self._trains = True
+
     def optimizer_begins(self) -> None:
-        self._worked = True
+        self._worked = self._trains = True
         if self._session.on_first_event is not None:
             self._session.first_event()
 
@@ -48,33 +63,50 @@ class StepTracker:
         self._due = True
         self._recorder.set_due(True)
 
-    def loader_begins(self) -> None:
+    def loader_begins(self, sampler) -> None:
         if self._session.on_first_event is not None:
             self._session.first_event()
         if self._due:
-            self.mark_due()
-        elif not self._worked and not self._explicit:
             self.mark()
+        elif self._explicit or self._worked or not self._drawn:
+            return
+        elif not self._trains or self._looks_like_inference():  # each batch is a step
+            self.mark()
+        elif self._called and id(sampler) not in self._drawn and not self._drawn & self._training:
+            self.mark()  # the evaluation ends
 
     def loader_ends(self, waited_ns: int, sampler) -> None:
-        self._worked = False
         self._wait_ns += waited_ns
+        self._drawn.add(id(sampler))
+        self._batches += 1
+        if self._trains and not self._worked and not self._due and not self._explicit:
+            self._recorder.set_due(True)  # whether a module is called now
         size = getattr(sampler, "batch_size", None)
         if isinstance(size, int):
             self._samples += size
 
-    def backward_begins(self, outputs=(), *_args, **_keywords) -> None:
-        self._worked = True
+    def _looks_like_inference(self) -> bool:
+        if self._most == 0 and self._batches > LOOKS_LIKE_INFERENCE:
+            self._trains = False
+        return not self._trains
+
+    def module_called(self) -> None:
+        """After set_due(True): a module is about to be called."""
         if self._due:
-            self.mark_due()
+            self.mark()
+        else:
+            self._called = True
+
+    def backward_begins(self, outputs=(), *_args, **_keywords) -> None:
+        if self._due:
+            self.mark()
+        if not self._worked:
+            self._worked = True
+            self._training |= self._drawn
         if self._session.wants_losses:
             self.losses.take(outputs)
 
     # ---- marks ----
-
-    def mark_due(self) -> None:
-        if self._due:
-            self.mark()
 
     def mark_explicit(self, loss=None, samples=None, epoch=None) -> None:
         if not self._explicit:
@@ -89,7 +121,9 @@ class StepTracker:
 
     def mark(self, loss=None) -> None:
         """The step ends here. Costs about 2 us."""
-        self._due = False
+        self._due = self._worked = self._called = False
+        self._drawn.clear()
+        self._batches = 0
         self._recorder.set_due(False)
         session = self._session
         if loss is None:

@@ -20,14 +20,15 @@ def install(session):
 
     @functools.wraps(original)
     def __next__(self):
-        steps.loader_begins()
+        sampler = getattr(self, "_index_sampler", None)
+        steps.loader_begins(sampler)
         start = time.perf_counter_ns()
         if recorder.is_active() and not session.ops.running:  # torch's own range is in its trace
             with scope_of(type(self)):
                 batch = original(self)
         else:
             batch = original(self)
-        steps.loader_ends(time.perf_counter_ns() - start, getattr(self, "_index_sampler", None))
+        steps.loader_ends(time.perf_counter_ns() - start, sampler)
         return batch
 
     iterator.__next__ = __next__

@@ -2,8 +2,8 @@
 
 An optimizer that has stepped makes a step due; it ends where the next work begins (the loader is asked for a batch, a
 module is called), so that what the loop does after the optimizer belongs to it. Several optimizers: the one with most
-steps counts. A step that GradScaler leaves out is one all the same. Without any backward or optimizer since the last
-batch (evaluation, inference) each batch is a step. AutoProfiler.step() switches all of this off.
+steps counts. A step that GradScaler leaves out is one all the same. Without any optimizer (inference) each batch is a step;
+an evaluation of a job that trains is one step of its own. AutoProfiler.step() switches all of this off.
 """
 
 import functools
@@ -34,14 +34,33 @@ def install(session):
         steps.optimizer_stepped(id(optimizer))
 
     handles = [optimizers.register_optimizer_step_pre_hook(begins), optimizers.register_optimizer_step_post_hook(stepped)]
-    undo_scaler = _watch_scaler(steps)
+    undo_scaler, undo_made = _watch_scaler(steps), _watch_new_optimizers(steps)
 
     def uninstall():
         for handle in handles:
             handle.remove()
         undo_scaler()
+        undo_made()
 
     return uninstall
+
+
+def _watch_new_optimizers(steps):
+    """An optimizer that exists says that the job trains, before its first step: what comes until then is no inference."""
+    original = optimizers.Optimizer.__init__
+
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        steps.optimizer_made()
+
+    optimizers.Optimizer.__init__ = __init__
+
+    def undo():
+        if optimizers.Optimizer.__init__ is __init__:
+            optimizers.Optimizer.__init__ = original
+
+    return undo
 
 
 def _watch_scaler(steps):
