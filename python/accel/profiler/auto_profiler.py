@@ -71,7 +71,13 @@ class AutoProfiler:
         for text in rules:
             cls.add_rule(text)
         if session.plan and session.plan.get("window"):
-            cls.capture(Schedule(**session.plan["window"]))
+            window = lambda: cls.capture(Schedule(**session.plan["window"]))
+            if session.plan.get("experiment"):
+                from accel.profiler.experiments import CachedBatch
+
+                session.experiment = CachedBatch(session, window)
+            else:
+                window()
         atexit.register(cls._at_exit)
         return True
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -10,11 +11,14 @@ import sys
 import time
 from pathlib import Path
 
+from accel.profiler import experiments, run_follow_up
 from accel.profiler.engine import engine_path
 
 EXAMPLES = """examples:
   accel-profiler run -- python train.py
   accel-profiler run -- torchrun --nproc-per-node 4 train.py
+  accel-profiler run --baseline nightly --fail-if 'step_time > 1.05x' -- python train.py
+  accel-profiler run --experiment cached_batch -- python train.py
   accel-profiler run --trigger 'p50(step_time_ms, 20) > 1.15 * baseline_step_ms' -- python train.py
 
 Without a rule one window is taken: after 5 steps, when step times are steady (at most 10 steps more; in a job of several ranks
@@ -32,6 +36,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--trigger", action="append", default=[], metavar="RULE", help="a rule that wakes the recorder; may come again")
     made.add_argument("--trigger-file", metavar="FILE", help="a file of rules, one a line")
     made.add_argument("--step-limit", type=float, metavar="SECONDS", help="write the Python stacks of a rank whose step takes longer")
+    made.add_argument("--baseline", metavar="NAME", help="keep the run's figures as accel-baselines/NAME.json; where they are, hold the run against them")
+    made.add_argument("--fail-if", metavar="CONDITION", help="with --baseline: exit status 1 when it holds, such as 'step_time > 1.05x'")
+    made.add_argument("--experiment", choices=experiments.NAMES,
+                      help="not training: feed one batch again for some steps, and say what loading holds the job up by")
     made.add_argument("--live", action="store_true", help="print the diagnosis of each window while the job runs")
     made.add_argument("--no-diagnosis", action="store_true", help="record only")
     made.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
@@ -47,15 +55,36 @@ def main(words: list[str]) -> int:
     if not 1 <= options.steps <= 10000 or options.after < 0:
         print("accel-profiler run: --steps is 1 to 10000, --after is not negative", file=sys.stderr)
         return 2
+    if mistake := mistake_in(options):
+        print(f"accel-profiler run: {mistake}", file=sys.stderr)
+        return 2
     folder = Path(options.output or f"accel-captures/{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}").absolute()
     rules = [rule_text(rule, options) for rule in options.trigger]
     if not rules_compile(rules):
         return 2
     began = time.time()
     status = run_command(command, environment(folder, rules, options), folder if options.live else None)
+    judged = 0
     if not options.no_diagnosis:
         diagnose(folder, began, sys.stdout)
-    return end_like(status)
+        report = run_follow_up.report_of(folder)
+        if options.experiment:
+            run_follow_up.experiment(folder, sys.stdout)
+        if options.baseline and report is not None and status == 0:
+            judged = run_follow_up.baseline(options.baseline, report, options.fail_if)
+    return end_like(status or judged)
+
+
+def mistake_in(options) -> str:
+    if options.baseline and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", options.baseline):
+        return "--baseline is a plain name: letters, digits, dots, dashes"
+    if options.fail_if and not options.baseline:
+        return "--fail-if goes with --baseline NAME"
+    if options.baseline and options.no_diagnosis:
+        return "--baseline needs the diagnosis: leave --no-diagnosis out"
+    if options.experiment and (options.trigger or options.trigger_file or options.no_diagnosis or options.baseline):
+        return "--experiment stands alone: without rules, baseline or --no-diagnosis"
+    return ""
 
 
 def rule_text(rule: str, options) -> str:
@@ -86,7 +115,8 @@ def environment(folder: Path, rules: list[str], options) -> dict[str, str]:
     window = None
     if not rules and not options.trigger_file:
         window = {"wait": options.after, "warmup": 1, "active": options.steps, "level": options.level, "steady_wait": 10}
-    plan = {"output": str(folder), "rules": rules, "window": window, "step_limit_s": options.step_limit}
+    plan = {"output": str(folder), "rules": rules, "window": window, "step_limit_s": options.step_limit,
+            "experiment": options.experiment}
     made = {**os.environ, "ACCEL_PROFILER_RUN": json.dumps(plan), "ACCEL_PROFILER_OUTPUT": str(folder)}
     if options.trigger_file:
         made["ACCEL_PROFILER_RULES"] = str(Path(options.trigger_file).absolute())

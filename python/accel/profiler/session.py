@@ -33,6 +33,7 @@ class Session:
         self.rank = self.world_size = None
         self.max_seconds = 60
         self.plan = None
+        self.experiment = None
         self.is_on = False
         self.on_first_event = None
 

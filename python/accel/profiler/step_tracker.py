@@ -26,7 +26,7 @@ class StepTracker:
         self._called = False  # a module since the batch
         self._batches = 0  # since the mark
         self._drawn = set()  # loaders, by the address of their sampler, since the mark
-        self._training = set()  # loaders that a backward has followed
+        self.training_loaders = set()  # those that a backward has followed
         self._wait_ns = 0
         self._samples = 0
         self._epoch = -1
@@ -72,7 +72,7 @@ class StepTracker:
             return
         elif not self._trains or self._looks_like_inference():  # each batch is a step
             self.mark()
-        elif self._called and id(sampler) not in self._drawn and not self._drawn & self._training:
+        elif self._called and id(sampler) not in self._drawn and not self._drawn & self.training_loaders:
             self.mark()  # the evaluation ends
 
     def loader_ends(self, waited_ns: int, sampler) -> None:
@@ -102,7 +102,7 @@ class StepTracker:
             self.mark()
         if not self._worked:
             self._worked = True
-            self._training |= self._drawn
+            self.training_loaders |= self._drawn
         if self._session.wants_losses:
             self.losses.take(outputs)
 
@@ -137,6 +137,8 @@ class StepTracker:
         if self._marked_at is not None:
             took = now - self._marked_at
             self._usual_s = took if self._usual_s == 0 else 0.9 * self._usual_s + 0.1 * took
+        if session.experiment is not None:
+            session.experiment.step(None if self._marked_at is None else now - self._marked_at)
         self._marked_at = now
         session.before_step(self.index)
         self._recorder.step(float(loss), float(samples) if samples else math.nan, waited, self._epoch)
