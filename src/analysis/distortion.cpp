@@ -128,7 +128,8 @@ void leave_unknown(const Inputs& in, const char* why, Distortion& distortion, No
 }
 
 RecordingCost scaled(const RecordingCost& cost, double share) {
-  return {share * cost.record_ns, share * cost.call_ns, share * cost.frame_ns, std::min(1.0, share * cost.slowing)};
+  return {share * cost.record_ns, share * cost.call_ns, share * cost.frame_ns, std::min(1.0, share * cost.slowing),
+          std::min(1.0, share * cost.unrest)};
 }
 
 void set_costs(const RecordingCost& cost, Distortion& distortion) {
@@ -153,8 +154,8 @@ void estimate_from_host(const Inputs& in, const RecordingCost& cost, Distortion&
     return unchanged > 0 ? step * host / unchanged : host;
   };
   distortion.model =
-      "replay of the step without the host time that each record costs and makes other work take longer; the cost "
-      "comes from the small ops and the launches of this capture";
+      "replay of the step without the host time that each record costs and makes other work take longer, at the pace "
+      "that the host has in most steps; the cost comes from the small ops and the launches of this capture";
   if (distortion.recorded_before)
     distortion.model += "; calls cost as much without it, since the process had been recorded before";
   distortion.undisturbed_step_ns =
@@ -205,7 +206,7 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
 
 RecordingCost recording_cost(const Distortion& distortion) {
   return {distortion.record_cost_ns.value_or(0), distortion.call_cost_ns.value_or(0),
-          distortion.frame_cost_ns.value_or(0), distortion.slowing.value_or(0)};
+          distortion.frame_cost_ns.value_or(0), distortion.slowing.value_or(0), distortion.slowing ? 1.0 : 0.0};
 }
 
 RecordingCost least_recording_cost(const Distortion& distortion) {
@@ -227,7 +228,8 @@ AnalysisDescriptor describe_distortion() {
       "What the recording cost and how long the step would take without it. Device sets the pace: the device period. "
       "Host: the step graph is replayed without the host time that its records cost, so that what the host then waits "
       "longer for is not won. The cost comes from this capture: of a record, from the own time of ops that only wrap "
-      "another op; of a call, from how long launches take; and everything between records goes slower by a share; "
+      "another op; of a call, from how long launches take; and everything between records goes slower by a share. A "
+      "step whose short stretches all take longer than in the others is brought to the pace of most; "
       "without enough of those ops, without device work or with a "
       "clock of whole microseconds it is unknown.",
       run};

@@ -6,6 +6,9 @@
 #include <string_view>
 #include <tuple>
 
+#include "analysis/distortion.h"
+#include "analysis/step_graph/step_graph.h"
+#include "analysis/step_graph/undisturbed.h"
 #include "diagnosis/copy_exposure.h"
 #include "diagnosis/source_location.h"
 
@@ -185,6 +188,14 @@ std::optional<Key> key_of(const TraceStore& store, const Launching& launching, c
   return key;
 }
 
+// Of the step that goes on at `time`; steps that the graph leaves out are taken as they are.
+double pace_at(const StepGraph& graph, std::int64_t time) {
+  const auto after = std::upper_bound(graph.steps.begin(), graph.steps.end(), time,
+                                      [](std::int64_t at, const StepGraph::Range& step) { return at < step.start_ns; });
+  if (after == graph.steps.begin() || (after - 1)->end_ns <= time) return 1;
+  return (after - 1)->pace;
+}
+
 // Places that bear one name are shown as one.
 void merge_into(std::vector<HostWorkGroup>& groups, const HostWorkGroup& more) {
   for (HostWorkGroup& group : groups) {
@@ -204,7 +215,8 @@ void merge_into(std::vector<HostWorkGroup>& groups, const HostWorkGroup& more) {
 
 }  // namespace
 
-HostWork find_host_work(const TraceStore& store, const StepView& view, const IntervalSet& other_causes) {
+HostWork find_host_work(const TraceStore& store, const AnalysisResults& results, const StepView& view,
+                        const IntervalSet& other_causes) {
   HostWork result;
   if (view.windows.empty()) return result;
   const Launching launching = find_launching(store);
@@ -229,6 +241,7 @@ HostWork find_host_work(const TraceStore& store, const StepView& view, const Int
   }
   const IntervalSet idle = silent.minus(IntervalSet::from_sorted(device)).minus(other_causes);
 
+  const RecordingCost cost = recording_cost(*results.distortion);
   std::map<Key, Found> places;
   for (const Interval& stretch : idle.intervals()) {
     if (stretch.length_ns() < kSilentStretchNs) continue;
@@ -243,7 +256,8 @@ HostWork find_host_work(const TraceStore& store, const StepView& view, const Int
     group.kind = key->kind;
     group.before = StringId(key->before);
     group.after = StringId(key->after);
-    group.ns_per_step += static_cast<double>(stretch.length_ns());
+    group.ns_per_step += without_recording(store, store.thread_ranges[place.thread], stretch, cost,
+                                           pace_at(*results.step_graph, middle));
     ++group.count;
     if (stretch.length_ns() > group.longest_ns) {
       group.longest_ns = stretch.length_ns();

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "analysis/host_activity.h"
+#include "analysis/step_graph/step_graph.h"
 #include "analysis/step_segmentation.h"
 #include "analysis/what_if/predictor.h"
 #include "diagnosis/facts.h"
@@ -52,7 +55,7 @@ HostWork work_of(const DiagnosisInput& input, std::span<const std::uint32_t> ste
   double total = 0;
   for (const Interval& window : view.windows) total += static_cast<double>(window.length_ns());
   view.measured.window_ns = total / static_cast<double>(view.windows.size());
-  return find_host_work(input.store, view, input.results.host_activity->compilation.time);
+  return find_host_work(input.store, input.results, view, input.results.host_activity->compilation.time);
 }
 
 }  // namespace
@@ -85,6 +88,24 @@ SlowCause cause_of_excess(const DiagnosisInput& input, const Claim& excess, std:
       slow.location.line ? fmt::format(" at {}:{}", slow.location.file, *slow.location.line) : std::string();
   slow.words = fmt::format("the host is in {}{}", short_name(slow.name), group.kind == SliceKind::frame ? "" : line);
   return slow;
+}
+
+void cut_to_other_steps(Claim& claim, const DiagnosisInput& input, std::span<const std::uint32_t> steps) {
+  const std::vector<StepGraph::Range>& replayed = input.results.step_graph->steps;
+  // Steps that the graph leaves out cannot be taken away from it.
+  for (const std::uint32_t step : steps) {
+    if (std::none_of(replayed.begin(), replayed.end(), [&](const auto& range) { return range.step == step; })) return;
+  }
+  const Predictor predictor(input.store, input.results);
+  if (!predictor.usable()) return;
+  const std::optional<Prediction> prediction = predictor.predict_without_steps(steps);
+  const double claimed_ns = claim.total_ns();
+  if (!prediction || claimed_ns <= 0) return;
+  const double share = std::clamp((predictor.base_ns() - prediction->step_ns) / claimed_ns, 0.0, 1.0);
+  claim.compute_ns *= share;
+  claim.copy_ns *= share;
+  claim.communication_ns *= share;
+  for (double& ns : claim.idle_ns) ns *= share;
 }
 
 void set_gain_of_other_steps(Finding& finding, const DiagnosisInput& input, std::span<const std::uint32_t> steps) {

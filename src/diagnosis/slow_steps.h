@@ -22,6 +22,10 @@ struct SlowCause {
 // `excess` is what `steps` (ascending indices into StepSegmentation::steps) have more than the others.
 SlowCause cause_of_excess(const DiagnosisInput& input, const Claim& excess, std::span<const std::uint32_t> steps);
 
+// Cuts the claim of slow steps to what the replay without them is shorter by: a step in which the host was slow
+// everywhere is as long as the others without the recording.
+void cut_to_other_steps(Claim& claim, const DiagnosisInput& input, std::span<const std::uint32_t> steps);
+
 // Fills the gain with the replay of the other steps alone, where there is one.
 void set_gain_of_other_steps(Finding& finding, const DiagnosisInput& input, std::span<const std::uint32_t> steps);
 

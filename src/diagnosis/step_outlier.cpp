@@ -44,6 +44,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   if (slow.empty()) return {};
   Claim claim = excess_of_steps(input.store, input.results, view, steps);
   cut_to_left(claim, view, earlier);
+  cut_to_other_steps(claim, input, steps);
   const double cost_ns = claim.total_ns();
   if (view.share(cost_ns) < kFindingShare) return {};
 

@@ -17,15 +17,15 @@ namespace {
 // own interval.
 constexpr double kWrappingQuantile = 0.1;
 constexpr std::size_t kEnoughOps = 20;
-// Costs below come from captures with a known truth on four hosts.
-constexpr double kRecordCost = 1.0;
+// Costs below come from a fit to captures with a known truth on five hosts.
+constexpr double kRecordCost = 0.7;
 constexpr double kFrameCost = 0.15;
 // A call into CUDA costs more: several of its inner calls are intercepted, and the device keeps a record too. How much
 // shows in how long launches take: without a recorder one is over in about 4 us.
-constexpr double kCallCost = 2.5;
+constexpr double kCallCost = 2.4;
 constexpr double kPlainLaunchNs = 4'000;
 // What lies between records goes slower too: the recorder's code and buffers push the job's out of the caches.
-constexpr double kSlowing = 0.2;
+constexpr double kSlowing = 0.24;
 // More calls than this many steps make had been numbered before the first one recorded: no warm-up is so long. The
 // captures with a known history had 0 to 3 steps of calls, or over 100.
 constexpr double kLongestWarmUp = 30;

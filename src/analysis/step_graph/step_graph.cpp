@@ -9,6 +9,7 @@
 #include "analysis/event_index.h"
 #include "analysis/step_graph/device_order.h"
 #include "analysis/step_graph/hand_over.h"
+#include "analysis/step_graph/host_pace.h"
 #include "analysis/step_graph/implied_order.h"
 #include "analysis/step_graph/lane_walk.h"
 #include "analysis/step_segmentation.h"
@@ -174,6 +175,7 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
   order.link();
   add_implied_order(store, *results.device_timeline, *graph);
   pace_arrivals(*graph);
+  measure_host_pace(store, *graph);
   results.step_graph = std::move(graph);
   return {};
 }

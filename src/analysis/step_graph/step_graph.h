@@ -21,6 +21,10 @@ enum class HostNodeKind : std::uint8_t {
   arrival,   // a batch from another process
 };
 
+// What the host does at a stretch for longer is its own work (sleeping, decoding, an op on the CPU), which goes at its
+// own pace; between two records of a job that gives a device work it does less.
+inline constexpr std::int64_t kShortStretchNs = 100'000;
+
 struct HostNode {
   static constexpr std::uint32_t kNone = 0xffffffffU;
 
@@ -74,6 +78,7 @@ struct StepGraph {
     std::uint32_t step = 0;  // index into StepSegmentation::steps
     std::uint32_t first = 0, last = 0;
     std::int64_t start_ns = 0, end_ns = 0;
+    double pace = 1;  // what its short stretches would take at the host's usual pace, over what they took; at most 1
   };
   std::vector<Range> steps;          // which nodes belong to which step, in order of time
   std::vector<HostNode> nodes;       // by step, then as recorded

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "analysis/distortion.h"
 #include "analysis/event_index.h"
@@ -26,6 +27,8 @@ constexpr double kWidestOfKernels = 3;
 constexpr int kSlackSteps = 4;
 constexpr double kSlopeShare = 0.98;
 
+bool is_copy(std::string_view pattern) { return pattern.starts_with("Memcpy"); }
+
 // Host time, waits and copies: what the change takes away was measured. Else kernels were replaced by a model of them.
 bool is_about_the_host(std::span<const Transformation> transformations) {
   return std::all_of(transformations.begin(), transformations.end(), [](const Transformation& one) {
@@ -37,6 +40,8 @@ bool is_about_the_host(std::span<const Transformation> transformations) {
       case TransformationKind::no_alloc:
       case TransformationKind::no_host:
         return true;
+      case TransformationKind::scale:
+        return !one.patterns.empty() && std::all_of(one.patterns.begin(), one.patterns.end(), is_copy);
       default:
         return false;
     }

@@ -45,9 +45,9 @@ TEST(Distortion, TheCostOfARecordScalesWithTheWrappingOpsOfThisHost) {
   EXPECT_NEAR(*b.distortion->record_cost_ns / *a.distortion->record_cost_ns, 2.0, 0.01);
   EXPECT_DOUBLE_EQ(a.distortion->records_per_step, 801);
   EXPECT_DOUBLE_EQ(a.distortion->calls_per_step, 1);
-  // A fifth of all stretches up to the last view's end, and of 100 us of the long one after it.
-  const double slower = 0.2 * (8'081'502 + 100'000);
-  EXPECT_NEAR(a.distortion->undisturbed_step_ns, 10e6 - slower - 801 * 1001 - 2.5 * (5'000 - 4'000), 1'500);
+  // A quarter of all stretches up to the last view's end, and of 100 us of the long one after it.
+  const double slower = 0.24 * (8'081'502 + 100'000);
+  EXPECT_NEAR(a.distortion->undisturbed_step_ns, 10e6 - slower - 801 * 0.7 * 1001 - 2.4 * (5'000 - 4'000), 1'500);
 }
 
 TEST(Distortion, AnOpThatDoesMoreThanWrapAnotherIsNoMeasure) {
@@ -61,7 +61,7 @@ TEST(Distortion, AnOpThatDoesMoreThanWrapAnotherIsNoMeasure) {
     }
   }
   const TraceStore store = trace.store();
-  EXPECT_DOUBLE_EQ(*analyse(store).distortion->record_cost_ns, 1001);
+  EXPECT_NEAR(*analyse(store).distortion->record_cost_ns, 0.7 * 1001, 0.01);
 }
 
 TEST(Distortion, TheStepIsNeverShorterThanTheDeviceIsBusy) {
@@ -89,9 +89,9 @@ TEST(Distortion, CallsThatWereNumberedLongBeforeTheWindowTellOfAnEarlierRecordin
   const AnalysisResults b = analyse(again_store);
   EXPECT_FALSE(a.distortion->recorded_before);
   EXPECT_TRUE(b.distortion->recorded_before);
-  EXPECT_DOUBLE_EQ(*a.distortion->call_cost_ns, 2'500);
+  EXPECT_NEAR(*a.distortion->call_cost_ns, 2'400, 0.01);
   EXPECT_DOUBLE_EQ(*b.distortion->call_cost_ns, 0);
-  EXPECT_NEAR(b.distortion->undisturbed_step_ns - a.distortion->undisturbed_step_ns, 2'500, 2);
+  EXPECT_NEAR(b.distortion->undisturbed_step_ns - a.distortion->undisturbed_step_ns, 2'400, 2);
   EXPECT_DOUBLE_EQ(b.distortion->undisturbed_low_ns, a.distortion->undisturbed_low_ns);
 }
 
