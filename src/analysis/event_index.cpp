@@ -48,7 +48,7 @@ bool names_compile_range(std::string_view name) {
         "inductor_compile", "fx_codegen_and_compile", "async_compile.wait", "triton_compile", "_compile.compile"}) {
     if (contains(name, part)) return true;
   }
-  return name.ends_with("(dynamo_timed)");
+  return name == "dynamo" || name.ends_with("(dynamo_timed)");
 }
 
 // ... and as frames: "path(line): function", where the compiler's own files also hold what runs on every call.
@@ -142,11 +142,12 @@ NameClass classify_range(std::string_view name) {
       name == "_c10d_functional::wait_tensor") {
     return NameClass::host_communication;
   }
+  if (names_compile_range(name)) return NameClass::compilation;  // of the backward too
   if (contains(name, "ackward") || contains(name, "AccumulateGrad") || contains(name, "_fused_adam") ||
       contains(name, "_fused_sgd")) {
     return NameClass::backward;
   }
-  return names_compile_range(name) ? NameClass::compilation : NameClass::plain;
+  return NameClass::plain;
 }
 
 // Which kinds of slices bear each name; a name used by kernels alone has no bit.

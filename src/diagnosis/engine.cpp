@@ -92,12 +92,12 @@ Diagnosis diagnose(const TraceStore& store, const AnalysisResults& results, cons
   const DiagnosisInput input{store, results, facts};
   if (facts.view.usable) {
     diagnosis.findings = run_rules(input);
-    order_findings(diagnosis.findings);
     const bool replays = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
                                      [](const Finding& finding) { return !finding.remedies.empty(); });
     const std::optional<Predictor> predictor =
         replays && results.what_if ? std::optional<Predictor>(std::in_place, store, results) : std::nullopt;
     if (predictor) replay_gains(*predictor, diagnosis.findings);
+    order_findings(diagnosis.findings);
     diagnosis.plan = make_plan(facts.view, diagnosis.findings, predictor ? &*predictor : nullptr);
   }
   diagnosis.verdict = make_verdict(input, diagnosis.findings, options);
