@@ -9,7 +9,16 @@
 
 namespace accel {
 
-enum class BoundBy : std::uint8_t { data_loading, host, gpu_compute, gpu_memory, communication, mixed, unknown };
+enum class BoundBy : std::uint8_t {
+  data_loading,
+  host,
+  gpu_compute,
+  cpu_compute,  // of a job without another device
+  gpu_memory,
+  communication,
+  mixed,
+  unknown
+};
 std::string_view to_string(BoundBy bound_by);
 
 struct Verdict {

@@ -8,7 +8,10 @@
 #include "diagnosis/device_work.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/source_location.h"
+#include "diagnosis/verdict/processor_sentence.h"
+#include "diagnosis/verdict/step_shares.h"
 #include "diagnosis/wording.h"
+#include "trace/processor.h"
 
 namespace accel {
 namespace {
@@ -26,22 +29,8 @@ constexpr double kVerdictConfidence = 0.95;
 constexpr double kUnknownShare = 0.50;
 constexpr double kKnownWork = 0.50;  // of the kernels' time: with less known, what limits the rest is open
 
-// Shares of the step by what holds it up; they sum to 1.
-struct Shares {
-  double loader = 0;     // idle while data are loaded
-  double copies_in = 0;  // exposed copies to the device, and idle under their calls
-  double host = 0;  // idle while the host launches, computes, waits, allocates, collects; exposed copies to the host
-  double copies_out = 0;  // of host: those copies
-  double communication = 0;
-  double compute = 0;
-  double memory = 0;  // exposed copies and sets on the device
-  double other = 0;   // idle of unknown cause
-
-  double data() const { return loader + copies_in; }
-};
-
 // With the idle time scaled by `idle_scale`: 1 is the best estimate, others are the ends of the band.
-Shares shares_of(const Facts& facts, double idle_scale) {
+StepShares shares_of(const Facts& facts, double idle_scale) {
   const StepParts& parts = facts.view.undisturbed;
   const auto idle = [&](IdleCause cause) { return parts.idle(cause) * idle_scale; };
   const CopyExposure& copies = facts.copies;
@@ -49,7 +38,7 @@ Shares shares_of(const Facts& facts, double idle_scale) {
   const double all = in + copies.to_host.exposed_ns + copies.on_device.exposed_ns;
   const double scale = all > 0 ? parts.memory_exposed_ns / all : 0;  // copies of two kinds at once are counted once
 
-  Shares shares;
+  StepShares shares;
   shares.loader = idle(IdleCause::data_loading);
   shares.copies_in = in * scale + idle(IdleCause::host_to_device_copy);
   shares.copies_out = copies.to_host.exposed_ns * scale;
@@ -69,7 +58,7 @@ Shares shares_of(const Facts& facts, double idle_scale) {
   return shares;
 }
 
-BoundBy classify(const Shares& shares) {
+BoundBy classify(const StepShares& shares) {
   if (shares.other >= kUnknownShare) return BoundBy::unknown;
   if (shares.compute >= kComputeBound) return BoundBy::gpu_compute;
   struct Candidate {
@@ -169,7 +158,7 @@ std::string roof_phrase(const DiagnosisInput& input) {
 }
 
 std::string sentence_for(const DiagnosisInput& input, std::span<const Finding> findings, BoundBy bound_by,
-                         const Shares& shares, double health_kernel_share) {
+                         const StepShares& shares, double health_kernel_share) {
   const StepView& view = input.facts.view;
   const std::string step = ms_text(view.step_ns);
   const std::string kernels = ms_text(view.undisturbed.compute_ns);
@@ -229,6 +218,7 @@ std::string sentence_for(const DiagnosisInput& input, std::span<const Finding> f
       part(shares.other, "idle for reasons that the capture does not show");
       return text;
     }
+    case BoundBy::cpu_compute:
     case BoundBy::unknown:
       break;
   }
@@ -272,6 +262,8 @@ std::string_view to_string(BoundBy bound_by) {
       return "host";
     case BoundBy::gpu_compute:
       return "gpu_compute";
+    case BoundBy::cpu_compute:
+      return "cpu_compute";
     case BoundBy::gpu_memory:
       return "gpu_memory";
     case BoundBy::communication:
@@ -291,14 +283,20 @@ Verdict make_verdict(const DiagnosisInput& input, std::span<const Finding> findi
     verdict.sentence = reason_without_device(input);
     return verdict;
   }
-  const Shares shares = shares_of(input.facts, 1);
-  verdict.bound_by = classify(shares);
-  verdict.sentence = sentence_for(input, findings, verdict.bound_by, shares, options.health_kernel_share) +
-                     recording_phrase(view) + ".";
+  const StepShares shares = shares_of(input.facts, 1);
+  const BoundBy bound_by = classify(shares);
+  verdict.bound_by = bound_by;
+  if (runs_on_processor(input.store)) {
+    verdict.bound_by = bound_of_processor(verdict.bound_by);
+    verdict.sentence = processor_sentence(input, findings, verdict.bound_by, shares, options.health_kernel_share);
+  } else {
+    verdict.sentence = sentence_for(input, findings, verdict.bound_by, shares, options.health_kernel_share);
+  }
+  verdict.sentence += recording_phrase(view) + ".";
   verdict.confidence = kVerdictConfidence * view.trust();
   // A verdict that the ends of the band do not share is less sure.
   for (const double step : {view.step_low_ns, view.step_high_ns}) {
-    if (classify(shares_of(input.facts, idle_scale_at(view, step))) != verdict.bound_by) verdict.confidence *= 0.8;
+    if (classify(shares_of(input.facts, idle_scale_at(view, step))) != bound_by) verdict.confidence *= 0.8;
   }
   if (verdict.bound_by == BoundBy::unknown) verdict.confidence = 0;
   return verdict;

@@ -7,6 +7,7 @@
 #include "analysis/kernel_table.h"
 #include "analysis/time_breakdown.h"
 #include "report/build_parts.h"
+#include "trace/processor.h"
 
 namespace accel::report {
 namespace {
@@ -16,6 +17,7 @@ constexpr std::size_t kGrowth = 20;
 constexpr std::size_t kPoints = 20;
 
 constexpr const char* kNoCounters = "needs hardware counters, which this kind of capture does not hold";
+constexpr const char* kNoDevice = "the ops ran on the processor, and the capture holds no other device";
 constexpr const char* kNoShapes = "needs recorded shapes: record with record_shapes=True";
 
 Text type_text(TensorType type) {
@@ -129,7 +131,7 @@ std::string ladder_sentence(const Utilisation& ladder, const DeviceEfficiency& d
 
 void build_ladder(Build& build, const DeviceEfficiency& device) {
   Utilisation& ladder = build.document.utilisation;
-  if (device.step_ns <= 0 || device.steps <= 0) return;
+  if (device.step_ns <= 0 || device.steps <= 0 || runs_on_processor(build.store)) return;
   const double busy = busy_share(build, device);
   // Kernels on several streams may run beside each other: their sum is cut to the time in which the device was busy.
   const double shown = device.kernel_ns > 0 ? std::min(1.0, busy * device.step_ns / device.kernel_ns) : 0;
@@ -178,6 +180,11 @@ void name_reasons(Build& build, const DeviceEfficiency* device) {
       "launch configurations and device limits are not recorded, or are not those of an NVIDIA device";
   reasons["utilisation.tensor_time"] = "no kernel in a complete step";
   reasons["utilisation.sentence"] = "no complete step on a device";
+  if (runs_on_processor(build.store)) {
+    for (const std::string field :
+         {"tensor_time", "sentence", "mfu", "mfu_type", "mfu_peak_tflops", "roof_share", "sm_active_estimate"})
+      reasons["utilisation." + field] = kNoDevice;
+  }
   reasons["efficiency"] = !shapes ? kNoShapes : "no kernel in a complete step";
   reasons["efficiency.devices"] =
       no_peaks.empty() ? "the device has no such unit, or its maker publishes no figure" : no_peaks;

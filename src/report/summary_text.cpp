@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "report/apportion.h"
+#include "trace/processor.h"
 
 namespace accel::report {
 namespace {
@@ -100,6 +101,12 @@ std::string range_text(const Number& low, const Number& high, Language language)
   if (!low || !high) return "";
   return language == Language::chinese ? "（" + span_text(*low, *high, "至") + "）"
                                        : " (" + span_text(*low, *high, "to") + ")";
+}
+
+// Its ops are the work of the device that it has.
+bool on_processor(const Document& document) {
+  return document.job.ranks.size() == 1 && document.job.ranks.front().devices.size() == 1 &&
+         document.job.ranks.front().devices.front().name == kProcessorName;
 }
 
 const Finding* finding_of(const Document& document, std::string_view id) {
@@ -237,7 +244,7 @@ std::string step_text(const Document& document, Language language) {
     const Label many = unit_of(document) == Unit::step ? Label::mean_of_steps : Label::mean_of_iterations;
     const std::string_view mean = label(step.count == 1 ? Label::of_one : many, language);
     std::string inner = fmt::format(fmt::runtime(mean), count_text(step.count));
-    if (!(step.paced_by == "unknown")) {
+    if (!(step.paced_by == "unknown") && !on_processor(document)) {
       inner += chinese ? "，" : ", ";
       inner += label(step.paced_by == "device" ? Label::paced_by_device : Label::paced_by_host, language);
     }
@@ -285,8 +292,11 @@ std::string health_text(const Document& document, bool ok, Language language) {
     // A share that rounds to its bound needs the digit that tells them apart.
     const bool close = percent_text(*health.value) == percent_text(health.bound) && *health.value != health.bound;
     const std::string share = close ? fmt::format("{:.1f} %", *health.value * 100) : percent_text(*health.value);
+    const std::string_view name = health.measure == "kernel_share" && on_processor(document)
+                                      ? label(Label::op_share, language)
+                                      : label_named(health.measure, language);
     text +=
-        fmt::format("{}{} {} ({} {})", text.empty() ? "" : ", ", label_named(health.measure, language), share,
+        fmt::format("{}{} {} ({} {})", text.empty() ? "" : ", ", name, share,
                     label(health.at_least ? Label::at_least : Label::at_most, language), percent_text(health.bound));
   }
   return text;
