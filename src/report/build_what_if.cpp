@@ -18,6 +18,8 @@ void build_what_if(Build& build) {
   build.reasons["critical_path[].name"] = "host time outside of every recorded op, call and range";
   build.reasons["slack[].name"] = build.reasons["critical_path[].name"];
   build.reasons["what_if[].memory_bytes"] = "the replay knows of time alone";
+  for (const std::string field : {"step_ms", "step_low_ms", "step_high_ms", "speedup"})
+    build.reasons["what_if[]." + field] = "nothing in the recorded steps has that name";
   if (!build.results.what_if || !build.results.what_if->usable) return;
   const accel::WhatIf& what_if = *build.results.what_if;
   Document& document = build.document;
@@ -50,9 +52,11 @@ void build_what_if(Build& build) {
     entry.name = valid_utf8(accel::to_string(answer.transformations));
     for (const Transformation& one : answer.transformations)
       entry.transformations.push_back(valid_utf8(accel::to_string(one)));
-    entry.step_ms = number(answer.prediction.step_ns / 1e6);
-    entry.step_low_ms = number(answer.prediction.low_ns / 1e6);
-    entry.step_high_ms = number(answer.prediction.high_ns / 1e6);
+    if (answer.named) {
+      entry.step_ms = number(answer.prediction.step_ns / 1e6);
+      entry.step_low_ms = number(answer.prediction.low_ns / 1e6);
+      entry.step_high_ms = number(answer.prediction.high_ns / 1e6);
+    }
     if (answer.prediction.step_ns > 0)
       entry.speedup = std::round(what_if.base_ns / answer.prediction.step_ns * 1e3) / 1e3;
     entry.replay_error = document.replay.error;

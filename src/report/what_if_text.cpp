@@ -44,6 +44,7 @@ std::string path_text(const Document& document, Language language) {
 }
 
 std::string answer_text(const WhatIf& answer, const Document& document, Language language) {
+  if (!answer.step_ms) return std::string(label(Label::no_such_name, language));
   Gain gain;
   gain.step_ms = answer.step_ms;
   gain.step_low_ms = answer.step_low_ms;

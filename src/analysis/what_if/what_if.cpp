@@ -1,5 +1,6 @@
 #include "analysis/what_if/what_if.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -8,9 +9,19 @@
 #include "analysis/step_graph/replay.h"
 #include "analysis/step_graph/undisturbed.h"
 #include "analysis/step_segmentation.h"
+#include "analysis/what_if/matching.h"
 
 namespace accel {
 namespace {
+
+// Whether something in the replayed steps has a name that the change asks for.
+bool names_something(const TraceStore& store, const StepGraph& graph, const Transformation& change) {
+  const Matching matching(store, change.patterns);
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [&](const HostNode& node) { return matching.slice(node.slice); }) ||
+         std::any_of(graph.events.begin(), graph.events.end(),
+                     [&](const DeviceNode& event) { return matching.event(event.event); });
+}
 
 Result<void> run(const TraceStore& store, AnalysisResults& results, const AnalysisOptions& options) {
   auto what_if = std::make_shared<WhatIf>();
@@ -31,7 +42,12 @@ Result<void> run(const TraceStore& store, AnalysisResults& results, const Analys
     what_if->base_ns = predictor.base_ns();
     what_if->device_slack_ns = predictor.device_slack_ns();
     what_if->host_slack_ns = predictor.host_slack_ns();
-    for (const auto& question : options.what_if) what_if->answers.push_back({question, predictor.predict(question)});
+    for (const auto& question : options.what_if) {
+      const bool named = std::all_of(question.begin(), question.end(), [&](const Transformation& change) {
+        return names_something(store, graph, change);
+      });
+      what_if->answers.push_back({question, named ? predictor.predict(question) : Prediction(), named});
+    }
   }
   results.what_if = std::move(what_if);
   return {};

@@ -28,6 +28,7 @@ struct WhatIf {
   struct Answer {
     std::vector<Transformation> transformations;
     Prediction prediction;
+    bool named = true;  // every change names something that is in the steps; if not, there is no prediction
   };
   std::vector<Answer> answers;
 };
