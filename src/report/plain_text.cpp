@@ -108,6 +108,9 @@ std::size_t end_of_word(std::string_view text) {
 }  // namespace
 
 std::string valid_utf8(std::string_view text) {
+  unsigned char bits = 0;
+  for (const char c : text) bits |= static_cast<unsigned char>(c);
+  if (bits < 0x80) return std::string(text);  // as nearly every name
   std::string out;
   out.reserve(text.size());
   for_each_character(text, [&](std::uint32_t, std::string_view bytes) { out += bytes; });
