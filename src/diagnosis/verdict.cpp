@@ -18,8 +18,8 @@ namespace {
 
 // Kernels that fill this much of the step set its pace, whatever else there is.
 constexpr double kComputeBound = 0.80;
-// What kernels that do not set the pace leave at least; a faster device could not win it back. A resource that holds the
-// step up for this much of it is the limit.
+// What kernels that do not set the pace leave at least; a faster device could not win it back. A resource that holds
+// the step up for this much of it is the limit.
 constexpr double kLimit = 1 - kComputeBound;
 // Copies and communication are work: they are the limit when they take at least as long as the kernels, or half a step.
 constexpr double kWorkLimit = 0.50;
