@@ -47,7 +47,7 @@ TEST(Schema, WordsOfTheEnumsHaveNoHoles) {
        {&bound_by_words(), &step_classes(), &step_sources(), &paced_by_words(), &note_severities()}) {
     for (const std::string_view word : *words) EXPECT_FALSE(word.empty());
   }
-  EXPECT_EQ(bound_by_words().size(), 7u);
+  EXPECT_EQ(bound_by_words().size(), 8u);
   EXPECT_EQ(step_classes(), (Words{"train", "evaluation", "checkpoint", "accumulation", "warmup"}));
   EXPECT_EQ(paced_by_words().back(), "device");
   EXPECT_EQ(gain_bases()[static_cast<std::size_t>(GainBasis::replay)], "replay");
