@@ -1,6 +1,5 @@
 # Every task of the project. `make` alone lists them.
 JOBS ?= $(shell nproc)
-DEMO := tests/golden/pytorch-2.11_h200/launch_bound.before.json.gz
 
 .DEFAULT_GOAL := help
 .PHONY: help build test demo bench-ingest bench-diagnosis bench-report format lint clean
@@ -13,9 +12,8 @@ build:  ## install what is missing, configure, compile; leaves the command at bu
 	@[ -f build/build.ninja ] || cmake --preset dev --log-level=WARNING >/dev/null
 	@cmake --build --preset dev -j $(JOBS) --target accel-profiler
 
-demo: build  ## diagnose a bundled capture of a real training job
-	@echo "diagnosing $(DEMO)"
-	@build/accel-profiler analyze $(DEMO) -o build/demo
+demo: build  ## train with a slow image pipeline, diagnose it live, apply the fix; a recorded job where torch cannot be had
+	@python3 tools/demo.py
 
 test:  ## every test, sanitizer builds and short fuzz runs too; closes with "N passed, N failed"
 	@tools/setup.sh test

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes an environment with the Python package of this tree:
-python_env.py DIR [--torch | --packages PACKAGE... | --into] [--python PYTHON] [--wheels DIR]
+python_env.py DIR [--torch [--frameworks] | --packages PACKAGE... | --into] [--python PYTHON] [--wheels DIR]
 
 The wheel takes the command and the runtime library from build/ (make build first) and is built again when a source of it has
-changed. --torch adds the CPU build of torch that tools/requirements-torch.txt names (exit status 3 when it cannot be had), and the
-training frameworks of tools/requirements-frameworks.txt, where they can be had. --packages adds others (exit status 3 likewise);
+changed. --torch adds the CPU build of torch that tools/requirements-torch.txt names (exit status 3 when it cannot be had),
+--frameworks those of tools/requirements-frameworks.txt, where they can be had. --packages adds others (exit status 3 likewise);
 --into takes the environment as it is there.
 --wheels DIR also leaves the wheel there, for another machine."""
 
@@ -25,24 +25,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--torch", action="store_true")
+    parser.add_argument("--frameworks", action="store_true")
     parser.add_argument("--packages", nargs="+", default=[])
     parser.add_argument("--into", action="store_true")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--wheels", type=Path)
     options = parser.parse_args()
     python = options.folder / "bin/python"
-    wanted = "".join((PROJECT / "tools" / name).read_text() for name in (TORCH, FRAMEWORKS)) if options.torch else " ".join(options.packages)
+    wanted = (PROJECT / "tools" / TORCH).read_text() if options.torch else " ".join(options.packages)
     made_for = options.folder / "made-for"
     if not options.into and (not made_for.exists() or made_for.read_text() != wanted):
         shutil.rmtree(options.folder, ignore_errors=True)
         call(options.python, "-m", "venv", options.folder)
-        if options.torch:
-            if not installed(python, "-r", PROJECT / "tools" / TORCH):
-                return 3
-            installed(python, "-r", PROJECT / "tools" / FRAMEWORKS)
+        if options.torch and not installed(python, "-r", PROJECT / "tools" / TORCH):
+            return 3
         if options.packages and not installed(python, *options.packages):
             return 3
         made_for.write_text(wanted)
+    if options.frameworks:
+        add_frameworks(options.folder)
     wheel, key = build_wheel(options.python)
     holds = options.folder / "holds"
     if not holds.exists() or holds.read_text() != key:
@@ -56,6 +57,14 @@ def main() -> int:
 
 def call(*words) -> None:
     subprocess.run([str(word) for word in words], check=True)
+
+
+def add_frameworks(folder: Path) -> None:
+    """Tried once for each state of the file: what cannot be had is not asked for again."""
+    wanted, tried = (PROJECT / "tools" / FRAMEWORKS).read_text(), folder / "frameworks-tried"
+    if not tried.exists() or tried.read_text() != wanted:
+        installed(folder / "bin/python", "-r", PROJECT / "tools" / FRAMEWORKS)
+        tried.write_text(wanted)
 
 
 def installed(python: Path, *what) -> bool:

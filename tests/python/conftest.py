@@ -58,4 +58,4 @@ def torch_python() -> Path:
     has both."""
     if os.environ.get("ACCEL_TORCH_PYTHON"):
         return Path(os.environ["ACCEL_TORCH_PYTHON"])
-    return python_with_package("python-torch", "--torch")
+    return python_with_package("python-torch", "--torch", "--frameworks")
