@@ -40,5 +40,6 @@ install(CODE "file(REAL_PATH \"${accel_runtime_library}\" library)
 file(INSTALL \"\${library}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${accel_package_folder}/_engine/lib\" RENAME libaccel_profiler_runtime.so.1)"
         COMPONENT python)
 install(DIRECTORY python/accel DESTINATION . COMPONENT python FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "*.json")
-# The start-up module of `accel-profiler run`; the .pth line looks at one environment variable.
-install(FILES python/accel_profiler_start.py python/accel_profiler_start.pth DESTINATION . COMPONENT python)
+# The command, and the start-up module of `accel-profiler run`, whose .pth line looks at one environment variable.
+install(FILES python/accel_profiler_command.py python/accel_profiler_start.py python/accel_profiler_start.pth DESTINATION .
+        COMPONENT python)

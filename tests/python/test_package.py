@@ -153,3 +153,10 @@ def test_another_package_named_accel_is_named_as_the_cause(bare_python, tmp_path
                           env={"PYTHONPATH": str(tmp_path), "ACCEL_PROFILER_RUN": "{}"})
     assert done.returncode == 0 and "the job ran" in done.stdout
     assert "another package named accel hides ours" in done.stderr and str(tmp_path) in done.stderr
+
+
+def test_the_command_names_another_package_named_accel(bare_python, tmp_path):
+    (tmp_path / "accel").mkdir()
+    (tmp_path / "accel/__init__.py").write_text("")
+    done = subprocess.run([bare_python.parent / "accel-profiler", "doctor"], capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 3 and "another package named accel hides accel.profiler" in done.stderr and str(tmp_path) in done.stderr

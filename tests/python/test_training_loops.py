@@ -53,3 +53,28 @@ def test_the_slow_dataset_is_named_first_with_its_cost(loop):
     assert first["rule"] == "dataloader_starvation", [(f["rule"], f["cost_ms_per_step"]) for f in loop.findings]
     planted = SLOW_MS * BATCH * ACCUMULATION
     assert first["cost_ms_per_step"] > 0.7 * planted, first["title"]
+
+
+def test_a_window_with_stacks_names_the_line_of_the_slow_dataset(torch_python, tmp_path):
+    """The run without them says how to get it."""
+    words = (f"slow={SLOW_MS}", "steps=40")
+    script = tmp_path / "job.py"
+    script.write_text("""
+import sys; sys.path.insert(0, %r)
+import torch
+from loop_data import BATCH, training_data
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(32, 5); optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in DataLoader(training_data(), batch_size=BATCH):
+    torch.nn.functional.cross_entropy(model(batch["input_ids"].float()), batch["labels"]).backward(); optimizer.step()
+""" % str(PROJECT / "tests/python/jobs"))
+    job = run(torch_python, tmp_path / "plain", str(script), *words)
+    again = next(line for line in job.done.stdout.splitlines() if line.strip().startswith("accel-profiler run"))
+    assert "--detail stacks" in again and str(script) in again
+    job = run(torch_python, tmp_path / "stacks", str(script), *words, options=["--detail", "stacks"])
+    first = next(finding for finding in job.findings if finding["rule"] not in THE_MACHINE)
+    assert first["rule"] == "dataloader_starvation" and "no line of your code" not in job.done.stdout
+    planted = [number for number, line in enumerate((PROJECT / "tests/python/jobs/loop_data.py").read_text().splitlines(), 1)
+               if line.startswith("def work") or "def __getitem__" in line or "planted line" in line]
+    lines = [where["line"] for where in first["where"] if where["file"] and where["file"].endswith("loop_data.py")]
+    assert lines and any(abs(line - one) <= 4 for line in lines for one in planted), first["where"]

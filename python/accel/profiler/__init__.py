@@ -23,6 +23,7 @@ _HOME = {
     "schedule": "schedules",
     "Schedule": "schedules",
     "analyze": "result",
+    "join_stages": "staged_result",
     "Result": "result",
     "ProfilerError": "errors",
 }

@@ -7,6 +7,7 @@ from accel.profiler.errors import ProfilerError, recorder
 from accel.profiler.schedules import Schedule
 
 STATES = ("OFF", "IDLE", "WATCHING", "ARMED", "ACTIVE", "DRAINING")
+IDLE, WATCHING = 1, 2
 BUSY = 2
 
 
@@ -109,6 +110,19 @@ class AutoProfiler:
         if cls._session is None:
             return False
         return cls._session.capture(plan) == 0
+
+    @classmethod
+    def capture_staged(cls, steps: int = 5) -> bool:
+        """Three windows one after the other: scopes alone; ops with shapes and memory; ops with Python frames. `ap.join_stages(folder)`
+        joins them: times from the first, which disturbs least, shapes, memory and lines from the others. False: a window is
+        armed or open, the profiler is off, or it has no hooks."""
+        from accel.profiler.stages import Stages
+
+        session = cls._session
+        if session is None or session.steps is None or session.stages is not None or session.recorder.state() not in (IDLE, WATCHING):
+            return False
+        session.stages = Stages(session, steps)
+        return True
 
     @classmethod
     def stop(cls) -> None:

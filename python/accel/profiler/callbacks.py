@@ -20,6 +20,10 @@ class Callbacks:
         self._finding_callbacks.append(callback)
 
     @property
+    def wants_steps(self) -> bool:
+        return bool(self._step_callbacks)
+
+    @property
     def wants_findings(self) -> bool:
         return bool(self._finding_callbacks)
 

@@ -31,6 +31,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("-o", "--output", metavar="DIR", help="folder of captures and report [accel-captures/DATE-TIME]")
     made.add_argument("--level", type=int, choices=(1, 2), default=2,
                       help="1: scopes; 2: every op too, with shapes, by torch.profiler [2]")
+    made.add_argument("--detail", choices=("memory", "stacks"), default="",
+                      help="level 2 with allocations, or with Python frames: file and line of what takes the time, at more cost")
     made.add_argument("--steps", type=int, default=8, metavar="N", help="steps that a window keeps [8]")
     made.add_argument("--after", type=int, default=5, metavar="N", help="steps before the window [5]")
     made.add_argument("--trigger", action="append", default=[], metavar="RULE", help="a rule that wakes the recorder; may come again")
@@ -68,6 +70,9 @@ def main(words: list[str]) -> int:
     if not options.no_diagnosis:
         diagnose(folder, began, sys.stdout)
         report = run_follow_up.report_of(folder)
+        hint = run_follow_up.how_to_get_lines(report, options, command) if report is not None else None
+        if hint:
+            print(hint)
         if options.experiment:
             run_follow_up.experiment(folder, sys.stdout)
         if options.baseline and report is not None and status == 0:
@@ -76,6 +81,10 @@ def main(words: list[str]) -> int:
 
 
 def mistake_in(options) -> str:
+    if options.detail and options.level < 2:
+        return "--detail needs --level 2"
+    if options.detail and (options.trigger or options.trigger_file):
+        return "--detail goes with the window of run itself, without rules"
     if options.baseline and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", options.baseline):
         return "--baseline is a plain name: letters, digits, dots, dashes"
     if options.fail_if and not options.baseline:
@@ -114,7 +123,7 @@ def rules_compile(rules: list[str]) -> bool:
 def environment(folder: Path, rules: list[str], options) -> dict[str, str]:
     window = None
     if not rules and not options.trigger_file:
-        window = {"wait": options.after, "warmup": 1, "active": options.steps, "level": options.level, "steady_wait": 10}
+        window = {"wait": options.after, "warmup": 1, "active": options.steps, "level": options.level, "steady_wait": 10, "detail": options.detail}
     plan = {"output": str(folder), "rules": rules, "window": window, "step_limit_s": options.step_limit,
             "experiment": options.experiment}
     made = {**os.environ, "ACCEL_PROFILER_RUN": json.dumps(plan), "ACCEL_PROFILER_OUTPUT": str(folder)}

@@ -84,7 +84,8 @@ class OpWindow:
             activities.append(ProfilerActivity.CUDA)
         self._on_host = len(activities) == 1
         self._watch_others()
-        profiler = _KinetoProfile(activities=activities, record_shapes=True)
+        detail = self._session.window_detail
+        profiler = _KinetoProfile(activities=activities, record_shapes=True, profile_memory=detail == "memory", with_stack=detail == "stacks")
         profiler.prepare_trace()
         self._profiler = profiler
 

@@ -1,6 +1,7 @@
 """What `accel-profiler run` does with the report of a run: the baseline that it makes or is held against, the experiment's answer."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from accel.profiler.engine import engine_path
 from accel.profiler.experiments import sentence
 
+OURS = "accel/profiler/"
 BASELINES = "accel-baselines"
 STEADY = 0.25  # deviation of the steps over their mean; beyond it a baseline would hold whatever chance made of this run
 
@@ -17,6 +19,16 @@ def report_of(folder: Path) -> Path | None:
     own = folder / "report/report.json"
     ranks = sorted((folder / "report").glob("rank*/report.json"), key=lambda path: int(path.parent.name.removeprefix("rank").partition("-")[0]))
     return ranks[0] if ranks else own if own.exists() else None
+
+
+def how_to_get_lines(report: Path, options, command: list[str]) -> str | None:
+    """The command that gives what the first finding lacks, or nothing."""
+    findings = json.loads(report.read_text())["findings"]
+    number, first = next(((n, finding) for n, finding in enumerate(findings, 1) if finding["severity"] != "info"), (0, None))
+    if first is None or options.detail == "stacks" or any(where.get("line") and OURS not in where["file"] for where in first["where"]):
+        return None
+    again = shlex.join(["accel-profiler", "run", "--steps", str(options.steps), "--after", str(options.after), "--detail", "stacks", "--", *command])
+    return f"accel-profiler: finding {number} has no line of your code. A window with Python frames gives it, and makes the host slower meanwhile:\n  {again}"
 
 
 def baseline_path(name: str) -> Path:

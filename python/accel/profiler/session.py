@@ -25,6 +25,8 @@ class Session:
         self.job_store = None
         self._wants_agreement = False
         self._window_open = False
+        self.window_detail = ""
+        self.stages = None
         self.wants_losses = False
         self._uninstall = []
         self._torch_waits = None
@@ -165,10 +167,14 @@ class Session:
         steady_wait, start = plan.steady_wait, 0
         if (self.rank_and_world_size()[1] or 1) > 1 and self.steps is not None:
             start = max(1, self.steps.index + plan.wait + steady_wait + plan.warmup)
-        return self.recorder.capture(plan.wait, plan.warmup, plan.active, plan.repeat, plan.level, steady_wait, start)
+        status = self.recorder.capture(plan.wait, plan.warmup, plan.active, plan.repeat, plan.level, steady_wait, start)
+        if status == 0:
+            self.window_detail = plan.detail
+        return status
 
     def capture_from(self, step: int, steps: int, level: int) -> bool:
         """A window whose first kept step is `step`."""
+        self.window_detail = ""
         return self.recorder.capture(0, 1, steps, 1, level, 0, step) == 0
 
     def _window_written(self) -> None:
@@ -206,6 +212,9 @@ class Session:
         elif self._window_open and state <= WATCHING:
             self._window_open = False
             self._window_written()
+            self.window_detail = ""
+        if self.stages is not None:
+            self.stages.step(step, state)
         if self._wants_agreement and self.job_store is None and step & (step - 1) == 0:
             self._join_job()
         self.callbacks.step(step)
@@ -216,6 +225,8 @@ class Session:
         if self.job_store is not None:
             self.recorder.listen_for_agreements(False)
             self.job_store.close()
+        if self.stages is not None:
+            self.stages.close()
         if self.steps is not None:
             self.ops.finish(cut=True)  # when the last step ended is not known
         self.recorder.disable()

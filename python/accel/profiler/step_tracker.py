@@ -32,6 +32,7 @@ class StepTracker:
         self._epoch = -1
         self.gc_ns = 0
         self.index = 0
+        self.latest = None  # figures of the step before the mark, while a callback asks for steps
         self.losses = Losses(session)
         self._numbers = {}
         self._marked_at = None
@@ -137,6 +138,9 @@ class StepTracker:
         if self._marked_at is not None:
             took = now - self._marked_at
             self._usual_s = took if self._usual_s == 0 else 0.9 * self._usual_s + 0.1 * took
+            if session.callbacks.wants_steps:
+                self.latest = {"step_time_ms": took * 1e3, "dataloader_wait_ratio": waited * 1e-9 / took if took > 0 else math.nan,
+                               "throughput": samples / took if samples and took > 0 else math.nan, "loss": float(loss)}
         if session.experiment is not None:
             session.experiment.step(None if self._marked_at is None else now - self._marked_at)
         self._marked_at = now
