@@ -6,7 +6,7 @@ import subprocess
 
 from conftest import PROJECT
 
-SECONDS = float(os.environ.get("ACCEL_SOAK_SECONDS", "25"))
+SECONDS = float(os.environ.get("ACCEL_SOAK_SECONDS", "12"))
 
 
 def test_memory_files_and_threads_stay_flat_while_windows_come_and_go(torch_python, tmp_path):
