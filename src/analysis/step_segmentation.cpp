@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "analysis/analysis.h"
 #include "analysis/device_timeline.h"
@@ -44,17 +47,62 @@ void judge_completeness(const TraceStore& store, StepSegmentation& segmentation)
   }
 }
 
+// A capture without calls (a light window of the recorder) does not say which step replayed a graph, and the host runs
+// ahead of the device: the step in which a replay happens to run is not its own. But replays run in the order of their
+// launches, the same number in every step. The correlation of the launch tells one replay from the next; the first ones
+// may be of steps before the window: so many that none runs before its step began. By correlation; empty where the
+// device's events have launches, or the replays are not regular.
+using ReplaySteps = std::map<std::int64_t, std::int32_t>;
+
+ReplaySteps steps_of_replays(const TraceStore& store, const TraceStore::DeviceRange& range,
+                             const StepSegmentation& segmentation) {
+  constexpr double kIrregular = 0.34;  // of a replay a step: the first and last steps of a window may be cut
+  constexpr std::size_t kFewestSteps = 3;
+  const DeviceEventTable& events = store.device_events;
+  std::map<std::int64_t, std::int64_t> start_of;
+  for (std::uint32_t i = range.first; i < range.last; ++i) {
+    if (events.launch[i].valid()) return {};
+    if (events.kind[i] != DeviceEventKind::kernel || (events.flags[i] & kDeviceNoTiming) != 0) continue;
+    if (!events.detail[i].valid() || store.kernel_details.graph[events.detail[i].value] == kNotRecorded32) continue;
+    if (events.correlation[i] == kNotRecorded) continue;
+    const auto [at, fresh] = start_of.try_emplace(events.correlation[i], events.start_ns[i]);
+    if (!fresh) at->second = std::min(at->second, events.start_ns[i]);
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> replays;  // start, correlation
+  replays.reserve(start_of.size());
+  for (const auto& [correlation, start] : start_of) replays.emplace_back(start, correlation);
+  std::sort(replays.begin(), replays.end());
+  const std::size_t steps = segmentation.steps.size();
+  const double rate = steps > 0 ? static_cast<double>(replays.size()) / static_cast<double>(steps) : 0;
+  const auto per_step = static_cast<std::size_t>(std::llround(rate));
+  if (steps < kFewestSteps || per_step == 0 || std::fabs(rate - static_cast<double>(per_step)) > kIrregular) return {};
+  std::size_t before = 0;  // replays of steps before the window
+  for (std::size_t step = 0; step < steps; ++step) {
+    const std::int64_t begin = segmentation.steps[step].host.start_ns;
+    const auto ran = static_cast<std::size_t>(
+        std::partition_point(replays.begin(), replays.end(), [&](const auto& replay) { return replay.first < begin; }) -
+        replays.begin());
+    if (ran > per_step * step) before = std::max(before, ran - per_step * step);
+  }
+  ReplaySteps found;
+  for (std::size_t i = before; i < replays.size() && (i - before) / per_step < steps; ++i)
+    found[replays[i].second] = static_cast<std::int32_t>((i - before) / per_step);
+  return found;
+}
+
 DeviceSteps assign_device(const TraceStore& store, const DeviceTimeline& timeline, const TraceStore::DeviceRange& range,
                           bool by_device_start, StepSegmentation& segmentation) {
   const DeviceEventTable& events = store.device_events;
   DeviceSteps device;
   device.device = range.device;
   device.steps.resize(segmentation.steps.size());
+  const ReplaySteps replays = by_device_start ? ReplaySteps() : steps_of_replays(store, range, segmentation);
   for (std::uint32_t i = range.first; i < range.last; ++i) {
-    if (!events.launch[i].valid() && !by_device_start) continue;
+    const auto replay = replays.empty() ? replays.end() : replays.find(events.correlation[i]);
+    if (!events.launch[i].valid() && !by_device_start && replay == replays.end()) continue;
     const std::int64_t at =
         events.launch[i].valid() ? store.slices.start_ns[events.launch[i].value] : events.start_ns[i];
-    const std::int32_t index = segmentation.step_at(at);
+    const std::int32_t index = replay != replays.end() ? replay->second : segmentation.step_at(at);
     segmentation.step_of_device_event[i] = index;
     if (index < 0) continue;
     DeviceStep& step = device.steps[index];
