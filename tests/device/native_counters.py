@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """On a machine with an NVIDIA device: a capture of the native recorder while the device works, and whether its counters
-agree with what nvidia-smi says: native_counters.py [BUILD]. BUILD [build] holds accel-profiler, libaccel_profiler_runtime.so.1 and
-examples/example_cpp_slow_loader; PyTorch, where it is, keeps the device busy. Prints every counter; status 1 when one of those
+agree with what nvidia-smi says: native_counters.py [BUILD]. BUILD [build] is a build folder or the package that
+tests/device/make_package.sh makes (build/device); PyTorch, where it is, keeps the device busy. Prints every counter; status 1 when one of those
 that every device has is missing or absurd."""
 
 import json
@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[2] / "build").absolute()
+COMMAND = next((path for path in (BUILD / "bin/accel-profiler", BUILD / "accel-profiler") if path.exists()), BUILD / "accel-profiler")
+LIBRARIES = f"{BUILD / 'lib'}:{BUILD}"  # of the program that records itself: built elsewhere, for another place
 LOAD = """
 import time, torch
 a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
@@ -31,7 +33,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         job = subprocess.run([BUILD / "examples/example_cpp_slow_loader", "--output", folder, "--seconds", "15",
                               "--rule", "step > 50 => capture_next_steps(200)"], capture_output=True, text=True,
-                             env={**os.environ, "LD_LIBRARY_PATH": str(BUILD)})  # built elsewhere, for another place
+                             env={**os.environ, "LD_LIBRARY_PATH": LIBRARIES})
         smi = subprocess.run(["nvidia-smi", "--query-gpu=clocks.sm,power.draw,memory.used,utilization.gpu,pcie.link.gen.current,"
                               "clocks_event_reasons.active", "--format=csv"], capture_output=True, text=True).stdout
         busy.terminate()
@@ -39,7 +41,7 @@ def main() -> int:
             print(job.stdout, job.stderr, sep="\n")
             return 1
         capture = [line.split(" ", 1)[1] for line in job.stdout.splitlines() if line.startswith("capture ")][0]
-        subprocess.run([BUILD / "accel-profiler", "analyze", capture, "-o", folder + "/report", "--quiet"], check=True)
+        subprocess.run([COMMAND, "analyze", capture, "-o", folder + "/report", "--quiet"], check=True)
         report = json.loads(Path(folder, "report/report.json").read_text())
     print(smi)
     bad = []
