@@ -90,8 +90,8 @@ def test_every_template_of_a_rule_has_chinese(project):
     unit_words = {"recorded window", "a recorded window", "a step", "an iteration"}
     missing = []
     for path in sorted((project / "src/diagnosis").rglob("*.cpp")):
-        if path.parent.name == "sentences" or path.name in ("wording.cpp", "loader_work.cpp"):
-            continue  # figures with units; names of Python functions
+        if path.parent.name in ("sentences", "kernel_counters") or path.name in ("wording.cpp", "loader_work.cpp"):
+            continue  # figures with units; names of Python functions; columns of a table (its texts: kernel_limits_test.cpp)
         for text in templates_of(path):
             # A piece that is put together with others stands within a template.
             if text in NO_SENTENCES or text in unit_words or covers(text):

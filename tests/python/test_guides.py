@@ -38,3 +38,22 @@ def test_the_conditions_of_the_guide_can_be_parsed(command, tmp_path):
         done = subprocess.run([command, "baseline", "check", "base.json", "base.json", "--quiet", "--fail-if", condition],
                               cwd=tmp_path, capture_output=True, timeout=120, check=False)
         assert done.returncode in (0, 1), (condition, done.stderr)
+
+
+def test_the_commands_of_the_kernel_guide(command, tmp_path):
+    for when in ("before", "after"):
+        shutil.copy(GOLDEN / f"launch_bound.{when}.json.gz", tmp_path / f"{when}.json.gz")
+    (tmp_path / "ncu.csv").write_text('"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
+                                      '"0","kernel","sm__warps_active.avg.pct_of_peak_sustained_active","%","12.5"\n')
+    text = (PROJECT / "docs/guides/kernels.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 4
+    ran = 0
+    for line in "".join(blocks).splitlines():
+        words = shlex.split(line)
+        if words[0] != "accel-profiler":
+            continue  # ncu and the program itself need a GPU
+        done = subprocess.run([command, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, (line, done.stderr)
+        ran += 1
+    assert ran == 8

@@ -21,7 +21,9 @@
 #include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
+#include "cli/kernels/counter_files.h"
 #include "cli/load_rank.h"
+#include "diagnosis/counter_reasons.h"
 #include "diagnosis/diagnosis.h"
 #include "fusion/digest/make_digest.h"
 #include "fusion/rank_set/load_digest.h"
@@ -70,6 +72,9 @@ class Run {
     if (!topology) return failed(topology.error());
     topology_ = std::move(*topology);
     if (!options_.anonymize_key.empty() && topology_) topology_->source = "topology";
+    auto counters = read_counter_files(options_.counters);
+    if (!counters) return failed(counters.error());
+    counters_ = std::move(*counters);
     if (auto loaded = load_pseudonyms(); !loaded) return failed(loaded.error());
     for (const Candidate& candidate : *candidates) {
       if (auto done = take(candidate); !done) return failed(done.error());
@@ -112,7 +117,11 @@ class Run {
                                           [](const auto* writer) { return writer->file_name.empty(); });
   }
 
+  void join_counters(const Candidate& candidate, const TraceStore& store, const AnalysisResults& results,
+                     Diagnosis& diagnosis) const;
+
   const AnalyzeOptions& options_;
+  std::vector<KernelCounters> counters_;      // of --counters
   report::Pseudonyms pseudonyms_;             // when reports are made anonymous
   bool several_ = false;                      // files to try; how many are traces shows only by reading them
   std::optional<Analysed> first_;             // waits until it is known whether it is the only one
@@ -153,11 +162,21 @@ Result<std::optional<Analysed>> Run::analyse(const Candidate& candidate) {
     if (anonymous) report::anonymize_digest(digests_.back(), pseudonyms_);
   }
   Diagnosis diagnosis = diagnose(*store, *results, analysis);
+  if (!counters_.empty()) join_counters(candidate, *store, *results, diagnosis);
   if (anonymous) report::anonymize_shapes(*store, diagnosis, pseudonyms_);
   // A folder of reports is handed on as a whole: its names are those of the files.
   const std::string name = anonymous && several_ ? report_name(store->input.path) : candidate.name;
   return std::optional<Analysed>({name, report::build_document(*store, *results, diagnosis, options_.report),
                                   report::make_views(*store, *results, options_.writers)});
+}
+
+void Run::join_counters(const Candidate& candidate, const TraceStore& store, const AnalysisResults& results,
+                        Diagnosis& diagnosis) const {
+  const CounterMatch match = add_counter_reasons(diagnosis, store, results, counters_);
+  if (match.matched > 0 || options_.quiet) return;
+  print_warning(
+      fmt::format("{}: none of its heavy kernels is among the {} of --counters, by name and launch configuration",
+                  candidate.path, count_of(counters_.size(), "kernel")));
 }
 
 void Run::not_read(const Candidate& candidate, const Error& error) {

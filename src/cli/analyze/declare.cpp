@@ -85,6 +85,9 @@ std::function<int()> declare(CLI::App& app) {
       ->required()
       ->type_name("");
   add_topology(app, options.topology);
+  app.add_option("--counters", options.counters,
+                 "output of ncu --csv on the same job: says why the heavy kernels of the trace are not faster")
+      ->type_name("FILE");
   app.add_option("-o,--output", options.output,
                  fmt::format("folder for the report [{}/NAME of the trace]", kDefaultFolder))
       ->type_name("DIR");
@@ -143,6 +146,7 @@ const CommandDescriptor analyze_command = {
     "  accel-profiler analyze trace.json.gz\n"
     "  accel-profiler analyze trace.json.gz -o report --steps 3:8\n"
     "  accel-profiler analyze traces/ --format json --quiet\n"
+    "  accel-profiler analyze trace.json.gz --counters ncu.csv\n"
     "  accel-profiler analyze trace.json.gz --anonymize -o for-the-vendor\n"
     "  zcat trace.json.gz | accel-profiler analyze - --format terminal\n"
     "  accel-profiler analyze trace.json.gz --what-if 'data_ready;graph' --what-if 'scale(attention, 0.4)'\n",

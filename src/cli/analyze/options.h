@@ -15,6 +15,7 @@ namespace accel::cli {
 
 struct AnalyzeOptions {
   std::vector<std::string> paths;
+  std::vector<std::string> counters;  // files of ncu --csv
   std::vector<std::string> topology;  // files with outputs of nvidia-smi; empty: what lies beside the traces
   std::string output;                 // empty: kDefaultFolder/NAME
   ImportOptions import;

@@ -11,6 +11,7 @@ namespace {
 constexpr Sentence kSentences[] = {
 #define SENTENCE(english, chinese) {english, chinese},
 #include "diagnosis/sentences/common.def"
+#include "diagnosis/sentences/counters.def"
 #include "diagnosis/sentences/device.def"
 #include "diagnosis/sentences/host.def"
 #include "diagnosis/sentences/job.def"
