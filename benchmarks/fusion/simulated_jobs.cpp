@@ -1,5 +1,7 @@
 // Verdicts on simulated jobs, seed by seed, and what the fusion of a large job takes.
 //   simulated_jobs seeds FIRST COUNT      the verdict of each seed against what was wrong; every miss is printed
+//   simulated_jobs shaken FIRST COUNT     jobs whose ranks are late by chance: whom it names
+//   simulated_jobs once RANKS             fuses one job of the growth benchmark
 //   simulated_jobs growth                 seconds and memory from 16 to 1024 ranks, and how the cost grows with events
 #include <malloc.h>
 #include <sys/resource.h>
@@ -81,6 +83,39 @@ int seeds(std::uint64_t first, std::uint64_t count) {
       "replayed cost of one late rank or host over the true cost: %.2f to %.2f, %.2f to %.2f where it is shown\n",
       least, most, least_shown, most_shown);
   return all.wrong_rank == 0 && all.right * 100 >= all.jobs * 99 ? 0 : 1;
+}
+
+// Jobs in which every rank is shaken: without a fault nobody is to be named, with one the rank that has it.
+int shaken(std::uint64_t first, std::uint64_t count) {
+  int named = 0, named_small = 0, jobs = 0, innocent = 0, found = 0, must = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    JobPlan plan = testing::plan_shaken_job(seed);
+    const testing::JobRun run = testing::simulate(plan);
+    const fusion::Job job = fusion::fuse(testing::digests_of(plan, run));
+    const testing::Judgement sound = testing::judge(plan, 0, run.step_ns, job);
+    ++jobs;
+    named += sound.wrong_rank ? 1 : 0;
+    named_small += !sound.wrong_rank && !job.stragglers.stragglers.empty() ? 1 : 0;
+    if (sound.wrong_rank)
+      std::printf("NAMED %s, stalls %.1f of %.1f ms ->%s\n", testing::describe(plan, 0, run.step_ns).c_str(),
+                  plan.stalls, plan.stall_ms, sound.said.c_str());
+    // The same with a rank that is late in every step by the length of a third of it.
+    plan.fault = testing::Fault::loader;
+    plan.size_ms = std::max(plan.compute_ms, plan.host_ms) / 3 + std::max(0.0, plan.compute_ms - plan.host_ms);
+    const testing::JobRun late = testing::simulate(plan);
+    const double cost = testing::true_cost_ns(plan, late);
+    const testing::Judgement guilty =
+        testing::judge(plan, cost, late.step_ns, fusion::fuse(testing::digests_of(plan, late)));
+    innocent += guilty.wrong_rank ? 1 : 0;
+    if (cost < 0.1 * late.step_ns) continue;
+    ++must;
+    found += guilty.right ? 1 : 0;
+  }
+  std::printf("%d jobs of shaken ranks and no fault: a rank named as costly in %d (%.1f %%), at little cost in %d\n",
+              jobs, named, 100.0 * named / jobs, named_small);
+  std::printf("the same with one late rank: it alone named in %d of %d that it costs a tenth, an innocent one in %d\n",
+              found, must, innocent);
+  return named * 100 <= jobs && innocent * 100 <= jobs ? 0 : 1;
 }
 
 // Of the line through the points that errs least.
@@ -192,12 +227,27 @@ int growth() {
   return grow(false) && known ? 0 : 1;
 }
 
+// For a tool that counts instructions: benchmarks/fusion/instructions.sh.
+int once(std::uint32_t ranks) {
+  const JobPlan plan = growing_plan(ranks, true);
+  std::vector<fusion::RankDigest> digests = testing::digests_of(plan, testing::simulate(plan));
+  std::size_t events = 0;
+  for (const fusion::RankDigest& digest : digests) events += digest.events.size();
+  const fusion::Job job = fusion::fuse(std::move(digests));
+  std::printf("%u ranks, %zu events, %zu collectives\n", ranks, events, job.matching.collectives.size());
+  return job.stragglers.stragglers.empty() ? 1 : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 4 && std::strcmp(argv[1], "seeds") == 0)
     return seeds(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+  if (argc == 4 && std::strcmp(argv[1], "shaken") == 0)
+    return shaken(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+  if (argc == 3 && std::strcmp(argv[1], "once") == 0)
+    return once(static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10)));
   if (argc == 2 && std::strcmp(argv[1], "growth") == 0) return growth();
-  std::fprintf(stderr, "usage: simulated_jobs seeds FIRST COUNT | growth\n");
+  std::fprintf(stderr, "usage: simulated_jobs seeds FIRST COUNT | shaken FIRST COUNT | growth | once RANKS\n");
   return 2;
 }

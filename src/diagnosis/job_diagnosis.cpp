@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "diagnosis/job_parts.h"
+#include "diagnosis/late_rank.h"
 #include "diagnosis/plan.h"
 #include "diagnosis/step_view.h"
 #include "diagnosis/wording.h"
@@ -48,6 +49,14 @@ double mean_share(const Job& job, auto part) {
   return windows > 0 ? sum / windows : 0;
 }
 
+// Somebody comes last in every step. Said where it would be a delay if it were one rank's.
+std::string who_is_late(const JobInput& input) {
+  const double chance = input.job.stragglers.late_by_chance_ns;
+  if (input.share(chance) < kLateRankShare) return "no rank holds the others up";
+  return fmt::format("no rank is reliably later than the others (late arrivals of {} a step may be chance)",
+                     ms_text(chance));
+}
+
 // Where a job that nobody holds up spends its step.
 Verdict plain_verdict(const JobInput& input) {
   Verdict verdict;
@@ -60,7 +69,7 @@ Verdict plain_verdict(const JobInput& input) {
       std::min(1.0, input.job.stragglers.exposed_ns / std::max(1.0, input.job.stragglers.measured_step_ns));
   const std::string shares = fmt::format("kernels run {} of it, communication that nothing hides takes {}",
                                          percent_text(compute), percent_text(exposed));
-  const std::string nobody = "no rank holds the others up";
+  const std::string nobody = who_is_late(input);
   constexpr double kSetsPace = 0.5;
   if (exposed >= 0.25 && exposed >= compute) {
     verdict.bound_by = BoundBy::communication;
@@ -77,6 +86,20 @@ Verdict plain_verdict(const JobInput& input) {
   return verdict;
 }
 
+// A delay that does not come in every step costs more where it comes.
+std::string loss_text(const JobInput& input, const Finding& finding) {
+  const std::string a_step = ms_text(finding.cost_ms_per_step * 1e6);
+  for (const fusion::Straggler& straggler : input.job.stragglers.stragglers) {
+    const bool meant =
+        !finding.where.empty() && finding.where.front().rank == input.job.set.ranks[straggler.ranks.front()].rank;
+    if (!meant || straggler.steps_late == straggler.steps) continue;
+    const double times = static_cast<double>(straggler.steps) / static_cast<double>(straggler.steps_late);
+    return fmt::format("{}; the job loses about {} each time, {} of {} a step over the steps recorded.", finding.title,
+                       ms_text(straggler.undisturbed_cost.expected_ns * times), a_step, ms_text(input.step_ns));
+  }
+  return fmt::format("{}; the job loses about {} of {} a step.", finding.title, a_step, ms_text(input.step_ns));
+}
+
 Verdict make_job_verdict(const JobInput& input, const std::vector<Finding>& findings) {
   if (input.job.matching.collectives.empty()) {
     Verdict verdict;
@@ -91,8 +114,7 @@ Verdict make_job_verdict(const JobInput& input, const std::vector<Finding>& find
     if (finding.severity == FindingSeverity::info) continue;
     if (finding.rule == "straggler_rank" || finding.rule == "collective_imbalance") {
       verdict.bound_by = BoundBy::communication;
-      verdict.sentence = fmt::format("{}; the job loses about {} of {} a step.", finding.title,
-                                     ms_text(finding.cost_ms_per_step * 1e6), ms_text(input.step_ns));
+      verdict.sentence = loss_text(input, finding);
       verdict.confidence = finding.confidence;
       return verdict;
     }

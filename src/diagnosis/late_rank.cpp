@@ -171,6 +171,16 @@ Finding late_rank_finding(const JobInput& input, const Straggler& straggler, std
   evidence(fmt::format("cost per step without the recording, {} to {}", ms_text(straggler.undisturbed_cost.low_ns),
                        ms_text(straggler.undisturbed_cost.high_ns)),
            straggler.undisturbed_cost.expected_ns / 1e6, "ms");
+  if (straggler.steps_late < straggler.steps) {
+    const double times = static_cast<double>(straggler.steps) / static_cast<double>(straggler.steps_late);
+    const std::string recorded = ms_text(straggler.captured_cost_ns * times);
+    evidence(straggler.steps_late == 1
+                 ? fmt::format("cost without the recording of the one time that was recorded (as recorded: {}); how "
+                               "often it comes is not known",
+                               recorded)
+                 : fmt::format("cost without the recording, each time (as recorded: {})", recorded),
+             straggler.undisturbed_cost.expected_ns * times / 1e6, "ms");
+  }
   evidence(fmt::format("a step as recorded without that delay: replay of the collectives of all ranks (with it: {})",
                        ms_text(input.job.stragglers.measured_step_ns)),
            std::max(0.0, input.job.stragglers.measured_step_ns -
@@ -199,7 +209,7 @@ Finding late_rank_finding(const JobInput& input, const Straggler& straggler, std
     if (finding.where.size() == kCausesShown) break;
   }
   if (finding.where.empty()) finding.where.push_back(rank_location(input.job, row, "rank", rank_text(input.job, row)));
-  set_job_gain(finding, input, straggler.undisturbed_cost);
+  if (straggler.undisturbed_cost.expected_ns > 0) set_job_gain(finding, input, straggler.undisturbed_cost);
   return finding;
 }
 

@@ -125,8 +125,10 @@ RuleDescriptor straggler_rank_rule() {
       {"late", 0.02, "share of a step", "a rank that is later than that behind the median of its peers counts as late"},
       {"persistent", 0.75, "share of the steps", "fewer late steps are named intermittent, one-off or alternating"},
       {"one-off", 0.75, "share of all lateness of the rank", "the rest is what that one step left behind"},
-      {"by no chance", 4, "errors of the mean",
-       "of its own work beyond its peers': a loaded machine shakes all ranks, and none of them for long"},
+      {"chance", 0.0005, "chance of a wrong name",
+       "a rank is named where ranks that are late by chance alone would show as much less often than that: its own "
+       "work "
+       "in all steps against its peers' (Student's t), steps of two sorts, or one step far beyond all others"},
       {"little", kLateRankShare, "share of the undisturbed step",
        "a rank that is late by its own doing and costs less is named with severity info"}};
   rule.needs = {"step_segmentation", "distortion"};

@@ -160,4 +160,31 @@ inline JobPlan plan_job(std::uint64_t seed) {
   return plan;
 }
 
+// A job of a few ranks on hosts that other work shares: every rank is shaken by some milliseconds a step, and nothing
+// is wrong with any of them.
+inline JobPlan plan_shaken_job(std::uint64_t seed) {
+  const Draws draw(seed * 2654435761ULL + 71);
+  const auto pick = [&](std::uint64_t key, std::uint64_t count) {
+    return static_cast<std::uint32_t>(draw.uniform(key) * static_cast<double>(count));
+  };
+  JobPlan plan;
+  plan.seed = seed;
+  constexpr std::uint32_t kSizes[] = {2, 2, 2, 3, 4, 8};
+  plan.ranks = kSizes[pick(1, 6)];
+  plan.per_host = pick(2, 3) == 0 ? 1 : plan.ranks;
+  plan.steps = 4 + pick(3, 17);
+  plan.buckets = 1 + pick(4, 5);
+  plan.kernels = 4;
+  plan.host_ms = draw.between(12, 60, 5);
+  plan.compute_ms = plan.host_ms * draw.between(0.1, 1.2, 6);
+  plan.transfer_ms = draw.between(0.5, 3, 7);
+  plan.stall_ms = draw.between(2, 6, 8);
+  plan.stalls = draw.between(0.5, 4, 9);
+  plan.overlapped = pick(10, 2) == 0;
+  plan.waits_each_step = pick(11, 2) == 0;
+  plan.hosts_known = pick(12, 2) == 0;
+  plan.victim = pick(13, plan.ranks);
+  return plan;
+}
+
 }  // namespace accel::testing

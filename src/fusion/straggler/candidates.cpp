@@ -83,7 +83,25 @@ std::vector<std::uint32_t> ranks_of(const Steps& steps) {
   return ranks;
 }
 
+void measure_lateness(Straggler& one, const Steps& steps) {
+  one.steps_late = static_cast<std::uint32_t>(steps.size());
+  one.lateness_ns = one.lateness_high_ns = 0;
+  one.lateness_low_ns = std::numeric_limits<double>::max();
+  for (const LateStep* step : steps) {
+    one.lateness_ns += step->lateness_ns / static_cast<double>(steps.size());
+    one.lateness_low_ns = std::min(one.lateness_low_ns, step->lateness_ns);
+    one.lateness_high_ns = std::max(one.lateness_high_ns, step->lateness_ns);
+  }
+}
+
 }  // namespace
+
+void keep_step(Candidate& candidate, std::int64_t step) {
+  std::erase_if(candidate.steps, [&](const LateStep* one) { return one->step != step; });
+  candidate.straggler.pattern = LatePattern::one_off;
+  candidate.straggler.every = 0;
+  measure_lateness(candidate.straggler, candidate.steps);
+}
 
 std::vector<Candidate> find_candidates(const RankSet& set, std::vector<LateStep>& late_steps) {
   auto by_unit = steps_by_unit(set, late_steps);
@@ -106,18 +124,12 @@ std::vector<Candidate> find_candidates(const RankSet& set, std::vector<LateStep>
     one.ranks = ranks_of(steps);
     one.whole_host = one.ranks.size() > 1;
     one.steps = static_cast<std::uint32_t>(late_steps.size());
-    one.steps_late = static_cast<std::uint32_t>(steps.size());
     one.pattern = steps.size() == 1          ? LatePattern::one_off
                   : alternating              ? LatePattern::alternating
                   : most_steps(steps.size()) ? LatePattern::persistent
                                              : LatePattern::intermittent;
     one.every = distance_of(steps);
-    one.lateness_low_ns = std::numeric_limits<double>::max();
-    for (const LateStep* step : steps) {
-      one.lateness_ns += step->lateness_ns / static_cast<double>(steps.size());
-      one.lateness_low_ns = std::min(one.lateness_low_ns, step->lateness_ns);
-      one.lateness_high_ns = std::max(one.lateness_high_ns, step->lateness_ns);
-    }
+    measure_lateness(one, steps);
     candidate.steps = std::move(steps);
     found.push_back(std::move(candidate));
   }

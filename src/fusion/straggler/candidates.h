@@ -2,6 +2,7 @@
 // straggler analysis.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "fusion/straggler/straggler.h"
@@ -15,5 +16,8 @@ struct Candidate {
 
 // The latest ones, latest first. They point into `late_steps`.
 std::vector<Candidate> find_candidates(const RankSet& set, std::vector<LateStep>& late_steps);
+
+// Leaves that one of its steps, as a delay that happened once.
+void keep_step(Candidate& candidate, std::int64_t step);
 
 }  // namespace accel::fusion

@@ -60,6 +60,22 @@ void estimate_slowing(const RankSet& set, const std::vector<RankProfile>& profil
   pace.most_slowing = std::max(pace.slowing, std::min(high, kMostSlowing));
 }
 
+// A host that never waits for its device runs ahead until the queue of launches is full.
+double lead_of(const RankSet& set, const std::vector<std::int64_t>& steps) {
+  constexpr double kQueue = 1024;          // launches that a stream takes before it blocks
+  constexpr std::int64_t kNoWait = 1'000;  // ns
+  std::vector<double> waits, calls;
+  for (const RankDigest& digest : set.ranks) {
+    for (const DigestStep& step : digest.steps) {
+      if (!step.complete || !std::binary_search(steps.begin(), steps.end(), step.number)) continue;
+      waits.push_back(static_cast<double>(step.work.waits_ns));
+      calls.push_back(step.work.calls);
+    }
+  }
+  const double usual = median_of(std::move(calls));
+  return usual > 0 && median_of(std::move(waits)) < kNoWait ? kQueue / usual : 0;
+}
+
 // With what the steps differ by, which is independent of the rest.
 TimeBand widened(TimeBand band, const RecordedDelay& delay) {
   const double error = delay.cost_ns > 0 ? kSigmas * band.expected_ns * delay.error_ns / delay.cost_ns : 0;
@@ -70,11 +86,13 @@ TimeBand widened(TimeBand band, const RecordedDelay& delay) {
 
 }  // namespace
 
-double JobPace::step_ns(double slowed_by, double more_host_ns) const {
-  return std::max(host_ns / slowed_by + gap_ns + more_host_ns, device_ns);
+double JobPace::step_ns(double slowed_by, double more_host_ns, double rests) const {
+  const double host = host_ns / slowed_by + gap_ns;
+  const double lead = std::max(0.0, device_ns - host) * std::min(rests, lead_steps);
+  return std::max(host + std::max(0.0, more_host_ns - lead), device_ns);
 }
 
-JobPace pace_of(const RankSet& set, const std::vector<RankProfile>& profiles) {
+JobPace pace_of(const RankSet& set, const std::vector<RankProfile>& profiles, const std::vector<std::int64_t>& steps) {
   JobPace pace;
   std::vector<double> hosts, devices;
   double gap = std::numeric_limits<double>::max();
@@ -94,14 +112,17 @@ JobPace pace_of(const RankSet& set, const std::vector<RankProfile>& profiles) {
   pace.recording_costs = std::any_of(set.ranks.begin(), set.ranks.end(),
                                      [](const RankDigest& digest) { return digest.timing.record_cost_ns > 0; });
   if (pace.recording_costs) estimate_slowing(set, profiles, pace);
+  pace.lead_steps = lead_of(set, steps);
   return pace;
 }
 
 // The cost as recorded less what the recording makes of it. A step is as long as the slower of host and device; with
 // a host that the recording does not slow the delay costs so much less.
 TimeBand cost_of_late_host(const JobPace& pace, const RecordedDelay& delay) {
+  // Steps between two in which it happens, whole ones: delays that come in a row meet no lead.
+  const double rests = std::floor((1 - delay.often) / delay.often + 1e-9);
   const auto longer = [&](double slowed_by) {
-    return pace.step_ns(slowed_by, delay.caused_ns) - pace.step_ns(slowed_by);
+    return pace.step_ns(slowed_by, delay.caused_ns, rests) - pace.step_ns(slowed_by);
   };
   const auto cost = [&](double slowed_by) {
     const double less = pace.recording_costs ? delay.often * std::max(0.0, longer(1) - longer(slowed_by)) : 0;

@@ -19,11 +19,15 @@ struct JobPace {
   double least_slowing = 1;
   double most_slowing = 1;
   bool recording_costs = false;
+  // Steps by which its hosts can run ahead of their devices; 0 where they wait for them in every step.
+  double lead_steps = 0;
 
-  double step_ns(double slowed_by, double more_host_ns = 0) const;
+  // Of a host with an excess: its step, less what a lead from `rests` steps without it hides.
+  double step_ns(double slowed_by, double more_host_ns = 0, double rests = 0) const;
 };
 
-JobPace pace_of(const RankSet& set, const std::vector<RankProfile>& profiles);
+// `steps`: numbers of those that were judged, ascending.
+JobPace pace_of(const RankSet& set, const std::vector<RankProfile>& profiles, const std::vector<std::int64_t>& steps);
 
 // A delay as the recording shows it.
 struct RecordedDelay {

@@ -7,7 +7,9 @@
 
 #include "fusion/critical_path/job_replay.h"
 #include "fusion/straggler/candidates.h"
+#include "fusion/straggler/chance.h"
 #include "fusion/straggler/delay_cost.h"
+#include "fusion/straggler/job_step.h"
 #include "fusion/straggler/late_steps.h"
 #include "fusion/straggler/rank_profile.h"
 #include "fusion/straggler/statistics.h"
@@ -18,11 +20,6 @@ namespace {
 constexpr double kLateShare = 0.02;  // of a mean step: a rank that is later than this is late
 constexpr std::size_t kMostCauses = 8;
 constexpr double kMostOfExcess = 1.1;  // a delay costs no more than it lasts, within what its measurement is off by
-constexpr double kStandsOut = 3;       // times what others are late by
-// A host that is longer at its own work than its peers by this many times the error of that mean is longer at it by no
-// chance, however much a loaded machine shakes both. Fewer steps say nothing of that error.
-constexpr double kSureSigmas = 4;
-constexpr std::size_t kStepsToTell = 5;
 // The replay knows the collectives alone. What it says a step would save is shown where it is of the order of what the
 // others were seen to wait.
 constexpr double kLeastOfSeen = 0.5;
@@ -41,44 +38,21 @@ class Analysis {
     if (out_.late_steps.empty()) return std::move(out_);
     for (const LateStep& step : out_.late_steps) steps_.push_back(step.step);
     for (const RankDigest& digest : set_.ranks) profiles_.push_back(profile_of(digest, steps_));
-    pace_ = pace_of(set_, profiles_);
-    measure_step();
-    measure_exposed();
+    pace_ = pace_of(set_, profiles_, steps_);
+    chance_.emplace(set_, steps_);
+    measure_step(set_, profiles_, steps_, out_);
     for (LateStep& step : out_.late_steps) step.late = step.lateness_ns >= kLateShare * out_.measured_step_ns;
     for (Candidate& candidate : find_candidates(set_, out_.late_steps)) judge(std::move(candidate));
+    for (const double lateness : by_chance_) out_.late_by_chance_ns += lateness / static_cast<double>(steps_.size());
     std::stable_sort(out_.stragglers.begin(), out_.stragglers.end(), [](const Straggler& a, const Straggler& b) {
       return a.undisturbed_cost.expected_ns > b.undisturbed_cost.expected_ns;
     });
     name_patterns();
-    estimate_step();
+    estimate_step(set_, profiles_, pace_, out_);
     return std::move(out_);
   }
 
  private:
-  void measure_step() {
-    std::vector<double> means;
-    for (const RankDigest& digest : set_.ranks)
-      if (digest.timing.measured_step_ns > 0) means.push_back(digest.timing.measured_step_ns);
-    out_.measured_step_ns = median_of(std::move(means));
-  }
-
-  void measure_exposed() {
-    std::vector<double> exposed;
-    for (std::size_t r = 0; r < profiles_.size(); ++r) {
-      double waits = 0;
-      std::size_t count = 0;
-      for (const DigestStep& step : set_.ranks[r].steps) {
-        if (!step.complete || !std::binary_search(steps_.begin(), steps_.end(), step.number)) continue;
-        waits += static_cast<double>(step.host_wait_ns);
-        ++count;
-      }
-      if (count > 0) exposed.push_back(profiles_[r].exposed_ns + waits / static_cast<double>(count));
-    }
-    if (exposed.empty()) return;
-    out_.exposed_ns = mean_of(exposed);
-    out_.exposed_waiting_ns = out_.exposed_ns - *std::min_element(exposed.begin(), exposed.end());
-  }
-
   // Same stage of a pipeline, and not late with it.
   bool is_peer(const Straggler& straggler, std::uint32_t rank) const {
     return set_.stage[rank] == set_.stage[straggler.ranks.front()] &&
@@ -124,65 +98,33 @@ class Analysis {
     straggler.side = side_of(straggler, own, peers);
     straggler.causes = straggler.side == LateSide::device ? device_differences(own, peers, out_.measured_step_ns)
                                                           : host_differences(own, peers, out_.measured_step_ns);
+    const Reliability reliability = chance_->ask(straggler, candidate.steps);
+    // Slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches.
+    const bool by_recorder = straggler.side == LateSide::host && straggler.causes.empty() &&
+                             recording_explains(straggler.ranks.front(), own, peers);
+    if (!reliability.sure && !(by_recorder && straggler.pattern == LatePattern::persistent)) {
+      for (LateStep* step : candidate.steps) by_chance_.push_back(step->lateness_ns);
+      return;
+    }
+    if (reliability.once && candidate.steps.size() > 1) {
+      // It fell behind once. Where nothing lets it catch up it comes last ever after, and does nothing for that.
+      keep_step(candidate, *reliability.once);
+      judge(std::move(candidate));
+      return;
+    }
     RecordedDelay delay = recorded_delay(candidate, own, peers);
     straggler.captured_cost_ns = delay.cost_ns;
     if (straggler.side == LateSide::device) {
       straggler.undisturbed_cost = cost_of_late_device(delay);
-    } else if (!straggler.causes.empty() || !recording_explains(straggler.ranks.front(), own, peers)) {
+    } else if (!by_recorder) {
       straggler.undisturbed_cost = cost_of_late_host(pace_, delay);
-    }  // else slower in everything and in nothing by itself: the recorder does that too, as far as its cost reaches
+    }
     if (straggler.causes.size() > kMostCauses) straggler.causes.resize(kMostCauses);
     ask_clocks(straggler);
     const bool real = straggler.undisturbed_cost.expected_ns >= kOfRecording * straggler.captured_cost_ns &&
-                      straggler.undisturbed_cost.expected_ns > 0 && is_no_chance(straggler);
+                      straggler.undisturbed_cost.expected_ns > 0;
     replay(candidate);
     (real ? out_.stragglers : out_.of_recording).push_back(std::move(straggler));
-  }
-
-  // Somebody comes last in every step. A band that reaches down to nothing is chance, unless the delay stands out from
-  // all that others are late by.
-  bool is_no_chance(const Straggler& straggler) const {
-    if (straggler.undisturbed_cost.low_ns > 0) return true;
-    double others = 0;
-    for (const LateStep& step : out_.late_steps)
-      if (std::find(straggler.ranks.begin(), straggler.ranks.end(), step.rank) == straggler.ranks.end())
-        others = std::max(others, step.lateness_ns);
-    return straggler.lateness_high_ns >= kStandsOut * others || longer_at_its_own_work(straggler);
-  }
-
-  // Over all steps, also those in which somebody else came last: picking the late ones would make chance look sure.
-  bool longer_at_its_own_work(const Straggler& straggler) const {
-    if (straggler.side != LateSide::host || straggler.causes.empty()) return false;
-    std::vector<std::vector<double>> peers(steps_.size());
-    std::vector<std::optional<double>> own(steps_.size());
-    for (std::uint32_t r = 0; r < set_.ranks.size(); ++r) {
-      const bool peer = is_peer(straggler, r);
-      if (!peer && r != straggler.ranks.front()) continue;
-      for (const DigestStep& step : set_.ranks[r].steps) {
-        const auto at = std::lower_bound(steps_.begin(), steps_.end(), step.number);
-        if (!step.complete || at == steps_.end() || *at != step.number) continue;
-        const auto work = static_cast<double>(std::max<std::int64_t>(0, step.work.host_ns - step.work.waits_ns));
-        const auto i = static_cast<std::size_t>(at - steps_.begin());
-        if (peer) {
-          peers[i].push_back(work);
-        } else {
-          own[i] = work;
-        }
-      }
-    }
-    std::vector<double> excesses;
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (own[i] && !peers[i].empty()) excesses.push_back(*own[i] - median_of(std::move(peers[i])));
-    if (excesses.size() < kStepsToTell) return false;
-    const double mean = mean_of(excesses);
-    return mean > kSureSigmas * error_of_mean(excesses, mean);
-  }
-
-  static double error_of_mean(const std::vector<double>& values, double mean) {
-    double squares = 0;
-    for (const double value : values) squares += (value - mean) * (value - mean);
-    const auto count = static_cast<double>(values.size());
-    return std::sqrt(squares / (count - 1) / count);
   }
 
   RecordedDelay recorded_delay(const Candidate& candidate, const RankProfile& own,
@@ -274,51 +216,13 @@ class Analysis {
     }
   }
 
-  // The rank that waits least sets the pace: its own undisturbed step is the job's.
-  void estimate_step() {
-    std::size_t pacing = profiles_.size();
-    for (std::size_t r = 0; r < profiles_.size(); ++r) {
-      if (profiles_[r].steps == 0 || !set_.ranks[r].timing.step) continue;
-      if (pacing == profiles_.size() || profiles_[r].exposed_ns < profiles_[pacing].exposed_ns) pacing = r;
-    }
-    if (pacing == profiles_.size()) return;
-    TimeBand band = *set_.ranks[pacing].timing.step;
-    if (!out_.stragglers.empty() && out_.stragglers.front().side == LateSide::host && pace_.recording_costs) {
-      // Two estimates of one step must agree: the one that its cost was taken from stands.
-      const TimeBand& cost = out_.stragglers.front().undisturbed_cost;
-      const double without = pace_.step_ns(pace_.slowing);
-      band.expected_ns = std::max(band.expected_ns, without + cost.expected_ns);
-      band.low_ns = std::min(band.low_ns, without + cost.low_ns);
-      band.high_ns = std::max(band.high_ns, without + cost.high_ns);
-    }
-    if (out_.stragglers.empty()) unite_ranks(band);
-    out_.undisturbed_step = band;
-  }
-
-  // Ranks that nobody holds up take one and the same step. Where another rank's estimate excludes the pacing one's,
-  // none of them is known better: their mean stands, as in the breakdown, and the band reaches over all.
-  void unite_ranks(TimeBand& band) const {
-    std::vector<double> expected;
-    TimeBand all = band;
-    bool agree = true;
-    for (const RankDigest& digest : set_.ranks) {
-      const std::optional<TimeBand>& step = digest.timing.step;
-      if (!step || digest.steps.empty()) continue;
-      expected.push_back(step->expected_ns);
-      agree = agree && step->low_ns <= band.expected_ns && band.expected_ns <= step->high_ns;
-      all.low_ns = std::min(all.low_ns, step->low_ns);
-      all.high_ns = std::max(all.high_ns, step->high_ns);
-    }
-    if (agree || expected.empty()) return;
-    all.expected_ns = mean_of(expected);
-    band = all;
-  }
-
   const RankSet& set_;
   const CollectiveMatching& matching_;
   const std::vector<CollectiveTiming>& timings_;
   const MatchIndex& index_;
   JobPace pace_;
+  std::optional<Chance> chance_;
+  std::vector<double> by_chance_;  // lateness in the steps of ranks that are late by no more than chance
   StragglerAnalysis out_;
   std::vector<std::int64_t> steps_;
   std::vector<RankProfile> profiles_;

@@ -83,6 +83,8 @@ struct StragglerAnalysis {
   // Late in the recording, at no cost without it: what the recording costs differs between ranks, or the delay is the
   // rank's own and its host runs far enough ahead of the device.
   std::vector<Straggler> of_recording;
+  // Mean lateness per step that is nobody's: ranks come last by chance, none of them reliably.
+  double late_by_chance_ns = 0;
   double measured_step_ns = 0;               // mean step of the job as recorded
   std::optional<TimeBand> undisturbed_step;  // without the recording
   double exposed_ns = 0;                     // communication without compute beside it, mean over ranks, per step

@@ -68,6 +68,24 @@ TEST(SimulatedJobs, NameARankThatSleepsInEveryStepOfALoadedMachine) {
   }
 }
 
+TEST(SimulatedJobs, WhoseRanksAreLateByChanceNameNobody) {
+  constexpr int kJobs = 1000;
+  int named = 0;
+  double chance = 0;
+  std::string whom;
+  for (std::uint64_t seed = 0; seed < kJobs; ++seed) {
+    const JobPlan plan = plan_shaken_job(seed);
+    const JobRun run = simulate(plan);
+    const fusion::Job job = fusion::fuse(digests_of(plan, run));
+    const Judgement judgement = judge(plan, 0, run.step_ns, job);
+    named += judgement.wrong_rank ? 1 : 0;
+    chance += job.stragglers.late_by_chance_ns > 0 ? 1 : 0;
+    if (judgement.wrong_rank) whom += describe(plan, 0, run.step_ns) + " ->" + judgement.said + "\n";
+  }
+  EXPECT_LE(named * 100, kJobs) << whom;
+  EXPECT_GE(chance, 0.9 * kJobs);  // and it is said that they come late
+}
+
 TEST(SimulatedJobs, OfAThousandRanksAreFused) {
   JobPlan plan;
   plan.seed = 5;
