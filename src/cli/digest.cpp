@@ -23,8 +23,7 @@ namespace {
 struct Options {
   std::string path;
   std::string output;
-  ImportOptions import;
-  AnalysisOptions analysis;
+  RankOptions ranks;
   AnonymizeOptions anonymize;
   bool quiet = false;
 };
@@ -41,9 +40,9 @@ int run(const Options& options) {
   }
   auto digest = [&] {
     ConsoleProgress progress(options.quiet, options.path);
-    ImportOptions import = options.import;
+    ImportOptions import = options.ranks.import;
     import.progress = &progress;
-    AnalysisOptions analysis = options.analysis;
+    AnalysisOptions analysis = options.ranks.analysis;
     analysis.progress = &progress;
     return load_rank(options.path, import, analysis, options.anonymize.wanted ? &pseudonyms : nullptr);
   }();
@@ -82,13 +81,14 @@ std::function<int()> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("TRACE", options->path, "trace of one rank")->required()->type_name("");
   app.add_option("-o,--output", options->output, "file to write [NAME.accdigest]")->type_name("FILE");
-  app.add_option("--rank", options->import.rank, "rank of the trace, where the file does not say it")->type_name("N");
-  add_rank_options(app, options->import, options->analysis);
+  app.add_option("--rank", options->ranks.import.rank, "rank of the trace, where the file does not say it")
+      ->type_name("N");
+  add_rank_options(app, options->ranks.import, options->ranks.analysis);
   add_anonymize(app, options->anonymize);
   app.add_flag("--quiet", options->quiet, "print errors only");
   return [options] {
     install_interrupt_handlers();
-    options->analysis.threads = options->import.threads;
+    settle(options->ranks);
     return run(*options);
   };
 }

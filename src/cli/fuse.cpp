@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <memory>
 
 #include "cli/anonymize_key.h"
@@ -11,11 +10,10 @@
 #include "cli/console.h"
 #include "cli/fail_if.h"
 #include "cli/find_topology.h"
-#include "cli/find_traces.h"
 #include "cli/interrupt.h"
 #include "cli/job_report.h"
 #include "cli/job_trace.h"
-#include "cli/load_rank.h"
+#include "cli/load_digests.h"
 #include "cli/rank_options.h"
 #include "report/plain_text.h"
 
@@ -36,8 +34,7 @@ struct Options {
   bool quiet = false;
   bool no_colour = false;
   AnonymizeOptions anonymize;
-  ImportOptions import;
-  AnalysisOptions analysis;
+  RankOptions ranks;
 };
 
 std::string list_of(const std::vector<std::int64_t>& ranks) {
@@ -123,11 +120,6 @@ int failed(const Error& error) {
 int run(const Options& options) {
   const auto conditions = parse_conditions(options.fail_if, false);
   if (!conditions) return kUsage;
-  const auto candidates = find_traces(options.paths);
-  if (!candidates) {
-    print_error(candidates.error());
-    return kUnreadable;
-  }
   report::Pseudonyms pseudonyms;
   if (options.anonymize.wanted) {
     auto key = load_key(options.anonymize.key);
@@ -135,40 +127,25 @@ int run(const Options& options) {
     pseudonyms = std::move(*key);
   }
   report::Pseudonyms* const hidden = options.anonymize.wanted ? &pseudonyms : nullptr;
-  std::vector<fusion::RankDigest> digests;
-  std::map<std::string, std::string> path_of;
-  std::vector<report::RankTree> trees;
-  std::optional<fusion::Topology> recorded;  // by a capture
-  int status = kDone;
-  for (const Candidate& candidate : *candidates) {
-    ConsoleProgress progress(options.quiet, candidate.path);
-    ImportOptions import = options.import;
-    AnalysisOptions analysis = options.analysis;
-    import.progress = analysis.progress = &progress;
-    // One after the other: a trace is gone from memory when its digest is made.
-    std::optional<report::RankTree> tree;
-    auto digest = load_rank(candidate.path, import, analysis, hidden, &tree, &recorded);
-    if (digest) {
-      if (tree) trees.push_back(std::move(*tree));
-      path_of[digest->source] = candidate.path;
-      digests.push_back(std::move(*digest));
-      continue;
-    }
-    if (digest.error().code == ErrorCode::cancelled) die_of_interrupt();
-    if (!candidate.asked_for && digest.error().code == ErrorCode::not_a_trace) continue;
-    print_error(Error{digest.error().code, digest.error().message, candidate.path});
-    status = kUnreadable;
+  auto loaded = load_digests(options.paths, options.ranks, options.quiet, hidden);
+  if (!loaded) {
+    print_error(loaded.error());
+    return kUnreadable;
   }
-  std::vector<std::string> files;
-  files.reserve(candidates->size());
-  for (const Candidate& candidate : *candidates) files.push_back(candidate.path);
-  auto topology = find_topology(options.topology, files);
+  const int status = loaded->all_read ? kDone : kUnreadable;
+  auto topology = find_topology(options.topology, loaded->files);
   if (!topology) return failed(topology.error());
-  if (!*topology) *topology = std::move(recorded);
+  if (!*topology) *topology = std::move(loaded->topology);
   if (hidden != nullptr && *topology) (*topology)->source = "topology";
-  const fusion::Job job = fusion::fuse(std::move(digests), std::move(*topology));
+  const fusion::Job job = fusion::fuse(std::move(loaded->digests), std::move(*topology));
+  const auto say_dumps = [&] {
+    if (loaded->dumps.empty() || options.quiet) return;
+    const bool chinese = options.language == "zh";
+    fmt::print("{}{}", loaded->dumps.text(chinese), loaded->dumps.agreement(job.set.ranks, chinese));
+  };
   if (options.dry_run) {
     print_outcome(job);
+    say_dumps();
     return finish_output(status != kDone ? status : worth_a_report(job) ? kDone : kUnreadable);
   }
   if (!worth_a_report(job)) {
@@ -183,8 +160,8 @@ int run(const Options& options) {
           fmt::format("the names behind the pseudonyms stand in {}: it is for you alone", options.anonymize.key));
   }
   if (is_perfetto_name(options.output)) {
-    const auto written =
-        write_job_trace(job, path_of, {options.output, options.import, options.analysis, options.quiet, hidden});
+    const auto written = write_job_trace(
+        job, loaded->path_of, {options.output, options.ranks.import, options.ranks.analysis, options.quiet, hidden});
     if (!written) return failed(written.error());
     if (hidden != nullptr) {
       if (auto saved = save_key(pseudonyms, options.anonymize.key); !saved) return failed(saved.error());
@@ -202,7 +179,7 @@ int run(const Options& options) {
                           options.quiet,
                           options.no_colour,
                           {},
-                          std::move(trees)};
+                          std::move(loaded->trees)};
   for (const report::WriterDescriptor& writer : report::writers())
     if (report::is_available(writer) && !writer.of_one_trace) report.writers.push_back(&writer);
   const auto document = report_job(job, report);
@@ -210,6 +187,7 @@ int run(const Options& options) {
     print_error(document.error());
     return kUnreadable;
   }
+  say_dumps();
   return finish_output(std::max(status, check_conditions(*conditions, nullptr, *document)));
 }
 
@@ -226,7 +204,7 @@ std::function<int()> declare(CLI::App& app) {
          fmt::format("folder for the report [{}]; NAME.perfetto: one timeline of all ranks instead", kDefaultFolder))
       ->type_name("DIR");
   add_topology(app, options->topology);
-  add_rank_options(app, options->import, options->analysis);
+  add_rank_options(app, options->ranks.import, options->ranks.analysis);
   app.add_option("--lang", options->language, "language of the readable reports: en or zh [en]")
       ->check(CLI::IsMember({"en", "zh"}).description(""))
       ->type_name("LANG");
@@ -237,7 +215,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag("--no-color", options->no_colour, "no colours on the terminal (NO_COLOR works too)");
   return [options] {
     install_interrupt_handlers();
-    options->analysis.threads = options->import.threads;
+    settle(options->ranks);
     return run(*options);
   };
 }

@@ -34,6 +34,8 @@ int run(Options& options) {
     const fusion::Job job = fusion::fuse(std::move(loaded->digests));
     if (request.world_size == 0) request.world_size = job.set.world_size;
     for (const std::int64_t rank : fusion::suspects_of(job)) request.suspects.push_back(rank);
+    if (request.pipeline_stages == 1) request.stage = fusion::stages_of(job);
+    if (request.ranks_per_host == 0) request.ranks_per_host = fusion::ranks_per_host_of(job);
   }
   if (const std::string fault = fusion::fault_of(request); !fault.empty()) {
     print_error(Error{ErrorCode::invalid_argument, fault, "plan-ranks"});
@@ -61,8 +63,9 @@ std::function<int()> declare(CLI::App& app) {
                  "digests of the job, or folders of them: ranks that they suspect are recorded")
       ->type_name("");
   count("--world-size", request.world_size, "ranks of the job [what the digests say]");
-  count("--per-host", request.ranks_per_host, "ranks on one host");
-  count("--pipeline-stages", request.pipeline_stages, "stages of a pipeline, each of ranks that follow each other [1]");
+  count("--per-host", request.ranks_per_host, "ranks on one host [what the digests say]");
+  count("--pipeline-stages", request.pipeline_stages,
+        "stages of a pipeline, each of ranks that follow each other [what the digests' sends show, else 1]");
   count("--most", request.most, "ranks to record at most, beside suspects, first and last [16]");
   app.add_option("--suspect", request.suspects, "a rank to record in any case; may be repeated")->type_name("RANK");
   add_rank_options(app, options->ranks.import, options->ranks.analysis);

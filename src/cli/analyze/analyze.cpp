@@ -133,6 +133,7 @@ class Run {
   std::vector<std::string> skipped_;  // files of folders that are no traces
   std::string last_reason_;
   FlightDumps flight_dumps_;
+  std::string agreement_;  // of dumps and traces
   bool lost_data_ = false;
   int conditions_ = kDone;  // what --fail-if says of the traces so far
   int status_ = kDone;
@@ -277,7 +278,7 @@ Result<void> Run::write_to_own_folder(const Analysed& analysed) {
 Result<void> Run::finish_dumps() {
   if (prints()) {
     const std::string text = flight_dumps_.text(options_.language == report::Language::chinese);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    fmt::print("{}{}", text, agreement_);
   }
   if (first_ || !overview_.empty()) return {};
   const fs::path folder =
@@ -296,6 +297,7 @@ Result<void> Run::finish() {
   std::optional<fusion::Job> job;
   if (digests_.size() > 1) job = fusion::fuse(std::move(digests_), topology_);
   if (job && !worth_a_report(*job)) job.reset();
+  if (job) agreement_ = flight_dumps_.agreement(job->set.ranks, options_.language == report::Language::chinese);
   if (job && first_) {
     const Analysed first = std::move(*std::exchange(first_, std::nullopt));
     if (auto written = write_to_own_folder(first); !written) return written;

@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "fusion/flight_recorder/agreement.h"
+#include "report/plain_text.h"
+
 namespace accel::cli {
 namespace {
 
@@ -72,6 +75,13 @@ std::vector<fusion::FlightReport> FlightDumps::reports() const {
 std::string FlightDumps::text(bool chinese) const {
   std::string text;
   for (const fusion::FlightReport& report : reports()) text += fusion::flight_text(report, chinese);
+  return text;
+}
+
+std::string FlightDumps::agreement(std::span<const fusion::RankDigest> ranks, bool chinese) const {
+  std::string text;
+  for (const fusion::DumpAgreement& one : fusion::compare_with_dumps(ranks, dumps_))
+    text += report::visible_text(chinese ? one.sentence_zh : one.sentence) + "\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -15,6 +16,10 @@ namespace accel::fusion {
 namespace {
 
 constexpr std::int64_t kMostRanks = 1 << 20;  // larger world sizes are damage
+
+// Ranks of one recording begin within this, clocks that disagree by 10 s both ways included.
+constexpr double kOneRecording = 40e9;  // ns
+constexpr double kTogether = 1e9;       // ns; files of one rank that begin so near to each other are of one recording
 
 // What all files of one job agree on.
 using JobKey = std::pair<std::int64_t, std::string>;
@@ -87,25 +92,20 @@ class Sorter {
     }
   }
 
-  // Of several recordings of one rank the one that fits the others: nearest in time to the files of ranks that have
-  // only one; without such, to the earliest recording.
+  // Of several recordings of one rank the one that fits the others: nearest in time to where most ranks have a file; of
+  // those that begin together the one that holds most.
   void keep_one_each() {
-    std::vector<std::int64_t> starts;
-    std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
-    for (const auto& [rank, files] : by_rank_) {
-      if (files.size() == 1) starts.push_back(files.front().time_range.start_ns);
-      for (const RankDigest& file : files) earliest = std::min(earliest, file.time_range.start_ns);
-    }
-    std::sort(starts.begin(), starts.end());
-    const std::int64_t anchor = starts.empty() ? earliest : starts[starts.size() / 2];
+    const std::int64_t anchor = where_most_are();
     const auto distance = [&](const RankDigest& file) {
       const double apart = static_cast<double>(file.time_range.start_ns) - static_cast<double>(anchor);
       return apart < 0 ? -apart : apart;
     };
+    const auto rating = [&](const RankDigest& file) {
+      return std::pair(std::floor(distance(file) / kTogether), -static_cast<double>(file.source_events));
+    };
     for (auto& [rank, files] : by_rank_) {
-      const auto best = std::min_element(files.begin(), files.end(), [&](const RankDigest& a, const RankDigest& b) {
-        return distance(a) < distance(b);
-      });
+      const auto best = std::min_element(
+          files.begin(), files.end(), [&](const RankDigest& a, const RankDigest& b) { return rating(a) < rating(b); });
       for (auto file = files.begin(); file != files.end(); ++file) {
         if (file == best) continue;
         const auto apart = static_cast<std::int64_t>(std::min(9e18, distance(*file)));
@@ -115,6 +115,40 @@ class Sorter {
       }
       set_.ranks.push_back(std::move(*best));
     }
+  }
+
+  // The middle of the stretch of time in which most ranks have a file; of several such the one with most events, then
+  // the earliest.
+  std::int64_t where_most_are() const {
+    struct File {
+      std::int64_t start = 0;
+      std::int64_t rank = 0;
+      std::uint64_t events = 0;
+    };
+    std::vector<File> files;
+    for (const auto& [rank, of_rank] : by_rank_)
+      for (const RankDigest& file : of_rank) files.push_back({file.time_range.start_ns, rank, file.source_events});
+    if (files.empty()) return 0;
+    std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
+      return std::tie(a.start, a.rank, a.events) < std::tie(b.start, b.rank, b.events);
+    });
+    std::map<std::int64_t, std::size_t> count;  // by rank, of the files from `first` to the one at work
+    std::uint64_t events = 0;
+    std::pair<std::size_t, std::uint64_t> most{0, 0};
+    std::int64_t middle = 0;
+    std::size_t first = 0;
+    for (std::size_t last = 0; last < files.size(); ++last) {
+      ++count[files[last].rank];
+      events += files[last].events;
+      while (static_cast<double>(files[last].start) - static_cast<double>(files[first].start) > kOneRecording) {
+        if (--count[files[first].rank] == 0) count.erase(files[first].rank);
+        events -= files[first++].events;
+      }
+      if (std::pair(count.size(), events) <= most) continue;
+      most = {count.size(), events};
+      middle = files[first + (last - first) / 2].start;
+    }
+    return middle;
   }
 
   void name_missing() {

@@ -249,6 +249,27 @@ TEST(Job, leaves_out_figures_that_no_recording_has) {
   EXPECT_EQ(set.left_out[0].reason, "its times or sizes cannot be those of a recording");
 }
 
+TEST(Job, keeps_the_files_of_a_rank_that_were_recorded_with_the_others_and_hold_most) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const auto file = [](const char* source, std::int64_t rank, std::int64_t second, std::uint64_t events) {
+    RankDigest digest;
+    digest.source = source;
+    digest.rank = rank;
+    digest.world_size = 2;
+    digest.time_range = {second * kSecond, (second + 1) * kSecond};
+    digest.source_events = events;
+    return digest;
+  };
+  // A piece of an earlier recording, and of the later one everything twice, once of it cut short.
+  const RankSet set =
+      make_rank_set({file("a piece", 0, 100, 60), file("whole", 0, 116, 9000), file("copy", 1, 116, 8000),
+                     file("whole too", 1, 116, 8000), file("cut", 1, 116, 50)});
+  ASSERT_EQ(set.ranks.size(), 2U);
+  EXPECT_EQ(set.ranks[0].source, "whole");
+  EXPECT_EQ(set.ranks[1].source, "copy");
+  EXPECT_EQ(set.left_out.size(), 3U);
+}
+
 TEST(Job, leaves_out_second_files_of_a_rank_and_files_of_other_jobs) {
   RankDigest a;
   a.source = "a";
