@@ -45,11 +45,17 @@ class Planner {
     return true;
   }
 
+  std::int64_t stage_of(std::int64_t rank) const {
+    if (request_.stage.empty()) return rank / stage_ranks_;
+    const auto row = static_cast<std::size_t>(rank);
+    return row < request_.stage.size() && request_.stage[row] != kNoRow ? std::int64_t{request_.stage[row]} : -1;
+  }
+
   // A rank that is late shows why only against one that does the same work: of its stage, and of its host if possible.
   void add_peer(std::int64_t rank) {
-    const std::int64_t stage = rank / stage_ranks_;
+    const std::int64_t stage = stage_of(rank);
     const auto fits = [&](std::int64_t peer) {
-      return peer >= 0 && peer < request_.world_size && peer / stage_ranks_ == stage &&
+      return peer >= 0 && peer < request_.world_size && stage_of(peer) == stage &&
              !std::binary_search(request_.suspects.begin(), request_.suspects.end(), peer);
     };
     const auto same_host = [&](std::int64_t peer) {
@@ -67,9 +73,19 @@ class Planner {
   }
 
   void add_stages() {
-    if (request_.pipeline_stages < 2) return;
-    for (std::int64_t stage = 0; stage < request_.pipeline_stages; ++stage)
-      if (!add(stage * stage_ranks_, fmt::format("first rank of pipeline stage {}", stage))) return;
+    const auto name = [&](std::int64_t rank, std::int64_t stage) {
+      return add(rank, fmt::format("first rank of pipeline stage {}", stage));
+    };
+    if (request_.stage.empty()) {
+      for (std::int64_t stage = 0; request_.pipeline_stages > 1 && stage < request_.pipeline_stages; ++stage)
+        if (!name(stage * stage_ranks_, stage)) return;
+      return;
+    }
+    std::set<std::int64_t> named;
+    for (std::int64_t rank = 0; rank < static_cast<std::int64_t>(request_.stage.size()); ++rank) {
+      const std::int64_t stage = stage_of(rank);
+      if (stage >= 0 && named.insert(stage).second && !name(rank, stage)) return;
+    }
   }
 
   // The two ranks on both sides of a boundary between hosts: a ring crosses the network there. Halves of the job, then
@@ -113,6 +129,25 @@ std::vector<PlannedRank> plan_ranks(const RankPlanRequest& request) {
   std::sort(ordered.suspects.begin(), ordered.suspects.end());
   ordered.suspects.erase(std::unique(ordered.suspects.begin(), ordered.suspects.end()), ordered.suspects.end());
   return Planner(ordered).plan();
+}
+
+std::vector<std::uint32_t> stages_of(const Job& job) {
+  std::vector<std::uint32_t> stages;
+  if (std::all_of(job.set.stage.begin(), job.set.stage.end(), [](std::uint32_t stage) { return stage == 0; }))
+    return stages;
+  for (std::size_t row = 0; row < job.set.ranks.size(); ++row) {
+    const auto rank = static_cast<std::size_t>(job.set.rank_of(row));
+    if (rank >= stages.size()) stages.resize(rank + 1, kNoRow);
+    stages[rank] = job.set.stage[row];
+  }
+  return stages;
+}
+
+std::int64_t ranks_per_host_of(const Job& job) {
+  std::size_t most = 0;
+  for (const HostClock& clock : job.clocks.hosts)
+    if (clock.host_known) most = std::max(most, clock.ranks.size());
+  return static_cast<std::int64_t>(most);
 }
 
 std::vector<std::int64_t> suspects_of(const Job& job) {
