@@ -180,6 +180,7 @@ class Builder {
       if (timing.first != kNoneRow) entry.first_rank = job_.set.rank_of(timing.first);
       if (timing.last != kNoneRow) entry.last_rank = job_.set.rank_of(timing.last);
       entry.arrival_spread_us = us_of(timing.arrival_spread_ns);
+      if (timing.end_spread_ns) entry.end_spread_us = us_of(*timing.end_spread_ns);
       entry.wait_ms = ms_of(timing.wait_ns);
       entry.transfer_ms = ms_of(timing.transfer_ns);
       if (timing.global_ns) entry.global_ms = ms_of(*timing.global_ns);
@@ -320,6 +321,7 @@ class Builder {
     reasons_["communication.collectives[].bytes"] = "the recording does not state the size";
     reasons_["communication.collectives[].busbw_gbps"] = "no size, or an operation without a bandwidth";
     reasons_["communication.collectives[].global_ms"] = "the clocks of its ranks are not aligned";
+    reasons_["communication.collectives[].end_spread_us"] = reasons_["communication.collectives[].global_ms"];
     reasons_["communication.collectives[].start_ns"] = reasons_["communication.collectives[].global_ms"];
     reasons_["communication.collectives[].step"] = "it was issued outside of every step";
     reasons_["communication.steps[]"] = "no rank fell behind in that step by as much as a late rank does";

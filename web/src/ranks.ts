@@ -175,6 +175,7 @@ function oneCollective(report: Report, collective: Collective): HTMLElement {
       figure("bytes", orNot(collective.bytes, bytes)),
       figure("collective_global", orNot(collective.global_ms, duration), say("collective_global_hint")),
       figure("collective_spread", orNot(collective.arrival_spread_us, us)),
+      figure("collective_end_spread", orNot(collective.end_spread_us ?? null, us)),
       figure("collective_wait", orNot(collective.wait_ms, duration)),
       figure("collective_transfer", orNot(collective.transfer_ms, duration)),
       figure("collective_exposed", orNot(collective.exposed_ms, duration)),

@@ -10,6 +10,7 @@ export interface Collective {
   first_rank: number | null;
   last_rank: number | null;
   arrival_spread_us: number | null;
+  end_spread_us?: number | null;
   wait_ms: number | null;
   transfer_ms: number | null;
   global_ms: number | null;

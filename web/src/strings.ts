@@ -218,6 +218,7 @@ const kWords: Record<string, Pair> = {
   collective_seq: ["number", "序号"],
   collective_order: ["first … last to arrive", "最先 … 最后到达"],
   collective_spread: ["arrival spread", "到达时差"],
+  collective_end_spread: ["spread of the ends", "结束时差"],
   collective_wait: ["wait", "等待"],
   collective_transfer: ["transfer", "传输"],
   collective_global: ["global duration", "全局时长"],
