@@ -40,9 +40,10 @@ constexpr const char* kTables[] = {
 std::string versions_text(const std::map<std::string, std::string>& versions) {
   std::string text;
   for (const auto& [key, value] : versions) {
-    std::string line = key + "=" + value;
+    std::string line = fmt::format("{}={}", key, value);
     std::replace(line.begin(), line.end(), '\n', ' ');
-    text += line + "\n";
+    text += line;
+    text += '\n';
   }
   return text;
 }

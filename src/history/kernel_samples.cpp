@@ -173,7 +173,7 @@ RunSamples kernel_samples(const TraceStore& store, const AnalysisResults& result
   run.source = bounded(path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1));
   run.producer = store.input.format;
   std::int64_t first_ns = 0;
-  if (store.device_events.size() > 0) {
+  if (!store.device_events.empty()) {
     first_ns = *std::min_element(store.device_events.start_ns.begin(), store.device_events.start_ns.end());
     if (store.process.base_time_ns) run.time_ns = first_ns;
   }

@@ -23,7 +23,7 @@ double median(std::vector<double> values) {
 
 class Comparison {
  public:
-  Comparison(const Content& content, RunComparison& result) : content_(content), result_(result) {
+  Comparison(const Content& content, RunComparison& result) : result_(result) {
     for (const KernelRow& row : content.kernels) kernels_[row.id] = &row;
     for (std::size_t i = 0; i < result.earlier.size(); ++i) order_[result.earlier[i]->id] = i;
     for (const SampleRow& row : content.samples) take(row);
@@ -110,7 +110,6 @@ class Comparison {
     result_.changes.push_back(one);
   }
 
-  const Content& content_;
   RunComparison& result_;
   std::unordered_map<std::int64_t, const KernelRow*> kernels_;
   std::unordered_map<std::int64_t, std::size_t> order_;  // of earlier runs

@@ -63,7 +63,7 @@ int show_one(history::Database& database, const KernelsOptions& options) {
   }
   const auto runs = database.runs();
   if (!runs) return kernels_failed(runs.error());
-  const auto samples = database.samples(*options.kernel);
+  const auto samples = database.samples(options.kernel);
   if (!samples) return kernels_failed(samples.error());
   const auto counters = database.counters(*options.kernel);
   if (!counters) return kernels_failed(counters.error());

@@ -113,6 +113,7 @@ TEST_F(KernelDatabase, merges_without_doubles_and_in_any_order_to_the_same_histo
     ASSERT_EQ(all.runs.size(), 3U);
     EXPECT_EQ(all.runs[2].fingerprint, "run3");
     std::vector<std::int64_t> medians;
+    medians.reserve(all.samples.size());
     for (const SampleRow& row : all.samples) medians.push_back(row.median_ns);
     std::sort(medians.begin(), medians.end());
     EXPECT_EQ(medians, (std::vector<std::int64_t>{5'000, 100'000, 110'000, 120'000}));
@@ -225,6 +226,7 @@ TEST_F(KernelDatabase, every_damaged_byte_is_an_error_or_harmless) {
   {
     Database database = open();
     std::vector<KernelSample> kernels;
+    kernels.reserve(60);
     for (int i = 0; i < 60; ++i) kernels.push_back(sample("aten::mm", "gemm" + std::to_string(i), 100 + i));
     ASSERT_TRUE(database.record(run(1, kernels)).ok());
     ASSERT_TRUE(database.record(run(2, kernels)).ok());
