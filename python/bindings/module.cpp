@@ -173,6 +173,20 @@ int capture(unsigned wait, unsigned warmup, unsigned active, unsigned repeat, un
   return accel_capture(&schedule);
 }
 
+int use_python(bool on) {
+  const accel_python python = {sizeof(accel_python), on ? static_cast<std::uint32_t>(PY_VERSION_HEX) : 0U,
+                               PyInterpreterState_Main(), &PyCode_Type};
+  return accel_python_use(&python);
+}
+
+std::string python_stack(long long tid) {
+  constexpr std::size_t kRoom = 64 * 1024;
+  std::string text(kRoom, '\0');
+  if (accel_python_stack(tid, text.data(), text.size()) != ACCEL_OK) return {};
+  text.resize(text.find('\0'));
+  return text;
+}
+
 std::optional<std::string> capture_path() {
   char path[4096];
   if (accel_capture_path(path, sizeof path) != ACCEL_OK) return std::nullopt;
@@ -223,6 +237,14 @@ NB_MODULE(_runtime, m) {
       "record", [](unsigned number, double value) { return static_cast<int>(accel_record(number, value)); }, "number"_a,
       "value"_a);
   m.def("mark", [](const std::string& text) { return static_cast<int>(accel_mark(text.c_str())); }, "text"_a);
+  m.def("use_python", ap::use_python, "on"_a,
+        "Windows sample Python stacks from now on; 0: the layout of this version is known.");
+  m.def("python_stack", ap::python_stack, "tid"_a,
+        "The stack of a thread, read from outside, innermost frame first, lines of '  file(line): function'. About 20 "
+        "us.");
+  m.def(
+      "python_worker", [](int pid) { return static_cast<int>(accel_python_worker(pid)); }, "pid"_a,
+      "A loader's worker process: looked at too while a window is open.");
   m.def("rule_add", ap::rule_add, "text"_a, "(status, column, message, remedy)");
   m.def("rules_clear", [] { return static_cast<int>(accel_rules_clear()); });
   m.def("capture", ap::capture, "wait"_a, "warmup"_a, "active"_a, "repeat"_a, "level"_a, "steady_wait"_a,

@@ -11,6 +11,7 @@
 #include "diagnosis/facts.h"
 #include "diagnosis/finding_parts.h"
 #include "diagnosis/loader_action.h"
+#include "diagnosis/loader_stacks.h"
 #include "diagnosis/loader_work.h"
 #include "diagnosis/rule.h"
 #include "diagnosis/source_location.h"
@@ -22,7 +23,9 @@ namespace {
 constexpr Threshold kMostWorkersSuggested{
     "most workers suggested", kMostWorkers, "processes",
     "more workers than that rarely find cores of their own; past it the work itself must shrink"};
-constexpr double kPartShown = 0.05;  // of the loader's time: smaller parts are not shown
+constexpr double kPartShown = 0.05;      // of the loader's time: smaller parts are not shown
+constexpr double kFunctionShown = 0.10;  // of the samples
+constexpr std::size_t kFunctionsShown = 5;
 constexpr Threshold kWaitingStep{"a step counts as waiting", 0.10, "share of the step idle in the loader",
                                  "shorter waits are the hand-over of a batch that was ready"};
 
@@ -112,6 +115,47 @@ std::string_view part_words(LoaderPart part) {
   return "other work of the loader";
 }
 
+// "data.py:12"
+std::string short_place(const LoaderFunction& function) {
+  const std::size_t slash = function.file.rfind('/');
+  return function.file.substr(slash == std::string::npos ? 0 : slash + 1) + ':' + std::to_string(function.line);
+}
+
+Location place_of(const TraceStore& store, const LoaderFunction& function) {
+  Location place;
+  place.kind = "frame";
+  place.name = fmt::format("{}({}): {}", function.file, function.line, function.name);
+  place.file = function.file;
+  place.line = function.line;
+  place.rank = store.process.rank;
+  place.host = store.process.host;
+  return place;
+}
+
+// The functions in which sampled stacks were seen, with their shares of the wait.
+void add_stacks(Finding& finding, const TraceStore& store, const LoaderStacks& stacks, LoaderFacts& facts) {
+  const double all = stacks.samples;
+  std::size_t shown = 0;
+  for (const LoaderFunction& function : stacks.functions) {
+    if (function.samples < kFunctionShown * all || ++shown > kFunctionsShown) break;
+    add_evidence(finding,
+                 fmt::format("share of the wait in {} ({}), {} of {} samples", function.name, short_place(function),
+                             function.samples, stacks.samples),
+                 100 * function.samples / all, "%");
+    finding.where.push_back(place_of(store, function));
+  }
+  if (stacks.in_workers) add_evidence(finding, "worker processes seen making batches", stacks.workers, "count");
+  const LoaderFunction* main = stacks.main();
+  if (main == nullptr) return;
+  facts.part = LoaderPart::decode;
+  facts.place = place_of(store, *main);
+  facts.waiting = static_cast<double>(main->waiting) / main->samples;
+  add_evidence(
+      finding,
+      fmt::format("share of the time in {} in which it waited, neither on a processor nor ready for one", main->name),
+      100 * *facts.waiting, "%");
+}
+
 std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) {
   const StepView& view = input.facts.view;
   const double cost_ns = view.undisturbed.idle(IdleCause::data_loading);
@@ -159,17 +203,28 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding>) 
     if (part != LoaderPart::other && work.example(part).valid())
       finding.where.push_back(locate(input.store, work.example(part)));
   }
-  if (loader.kind == LoaderKind::multi_process) {
+  const bool multi = loader.kind == LoaderKind::multi_process;
+  const LoaderStacks stacks = look_into_stacks(input.store, loader.fetches, multi);
+  if (multi) {
     facts.workers = workers_in_turn(input.store, loader.fetches);
     if (facts.part == LoaderPart::other) facts.part = LoaderPart::worker_wait;
-    add_evidence(finding, "worker processes are not in this file; batches fetched per " + std::string(view.unit),
+    add_evidence(finding,
+                 stacks.samples > 0
+                     ? fmt::format("batches fetched from workers per {}", view.unit)
+                     : fmt::format("worker processes are not in this file; batches fetched per {}", view.unit),
                  loader.calls, "count");
     if (facts.workers > 0) add_evidence(finding, "workers that take turns, as the waits tell", facts.workers, "count");
   }
+  if (stacks.samples >= kFewestStacks.value) add_stacks(finding, input.store, stacks, facts);
   const std::string doing = loader_part_words(facts);
-  if (!doing.empty())
+  if (const LoaderFunction* main = stacks.main(); main != nullptr) {
+    finding.title = fmt::format("The device waits {} {} for the data loader, {} of it in {} ({})", ms_text(cost_ns),
+                                view.a_unit, percent_text(static_cast<double>(main->samples) / stacks.samples),
+                                main->name + " at " + short_place(*main), percent_text(share));
+  } else if (!doing.empty()) {
     finding.title = fmt::format("The device waits {} {} for the data loader, {} ({})", ms_text(cost_ns), view.a_unit,
                                 doing, percent_text(share));
+  }
 
   const int workers = workers_needed(facts);
   finding.action = loader_action(view, facts);
@@ -198,12 +253,13 @@ RuleDescriptor dataloader_starvation_rule() {
   rule.how_we_know =
       "Idle device time while the main thread is inside DataLoader.__next__ (or a range that loads data). The name of "
       "the iterator tells "
-      "a loader in the main process from one with workers. Workers are processes of their own and are not in the "
-      "capture.";
+      "a loader in the main process from one with workers. Where the recorder sampled Python stacks, the functions in "
+      "which they stood during the wait, of workers too, with their share; else workers are not in the capture.";
   rule.how_we_know_zh =
       "统计主线程处于 "
       "DataLoader.__next__"
-      "（或加载数据的区间）内时设备的空闲时间。迭代器的名字可区分单进程加载与多进程加载。工作进程不在本次采集文件中。";
+      "（或加载数据的区间）内时设备的空闲时间。迭代器的名字可区分单进程加载与多进程加载。若记录器对 Python "
+      "调用栈采样，则给出等待期间（含工作进程）所在的函数及其占比；否则工作进程不在采集文件中。";
   rule.what_to_do =
       "Use worker processes, keep them alive over epochs, prefetch, and pin the batches; if workers exist, find what "
       "they wait for.";
@@ -219,7 +275,8 @@ RuleDescriptor dataloader_starvation_rule() {
       {"finding", kFindingShare, "share of the undisturbed step", "less is the hand-over of a ready batch"},
       {"warning", kWarningShare, "share of the undisturbed step", "below it the repair costs more than it brings"},
       kWaitingStep,
-      kMostWorkersSuggested};
+      kMostWorkersSuggested,
+      kFewestStacks};
   rule.needs = {"event_index", "step_segmentation", "idle_attribution", "time_breakdown"};
   rule.run = run;
   return rule;

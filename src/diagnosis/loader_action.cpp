@@ -11,6 +11,8 @@
 namespace accel {
 namespace {
 
+constexpr double kWaits = 0.5;  // of a function's time without a processor: it waits rather than computes
+
 std::string at_line(const Location& place) {
   return place.line ? fmt::format(" at {}:{}", place.file, *place.line) : std::string();
 }
@@ -56,14 +58,22 @@ void set_workers(Action& action, const StepView& view, const LoaderFacts& facts)
   }
   action.title = facts.workers > 0 ? fmt::format("Raise num_workers from about {} to {}", facts.workers, workers)
                                    : "Give the loader more workers, or make a batch cheaper";
-  action.detail = fmt::format(
-      "Worker processes exist{} and do not keep up: a batch comes every {}, and the rest of {} takes {}. They are not "
-      "in "
-      "this capture: `py-spy top --pid WORKER_PID` shows what one does. If more of them do not help, the limit is "
-      "storage, "
-      "or the cores that the job may use.",
-      facts.workers > 0 ? fmt::format(" (about {}, as they take turns)", facts.workers) : std::string(),
-      ms_text(facts.load_ns + facts.rest_ns), view.a_unit, ms_text(facts.rest_ns));
+  const std::string known =
+      facts.workers > 0 ? fmt::format(" (about {}, as they take turns)", facts.workers) : std::string();
+  const std::string batch = ms_text(facts.load_ns + facts.rest_ns);
+  const std::string rest = ms_text(facts.rest_ns);
+  action.detail =
+      facts.waiting
+          ? fmt::format(
+                "Worker processes exist{} and do not keep up: a batch comes every {}, and the rest of {} takes {}.",
+                known, batch, view.a_unit, rest)
+          : fmt::format(
+                "Worker processes exist{} and do not keep up: a batch comes every {}, and the rest of {} takes {}. "
+                "They are not in "
+                "this capture: `py-spy top --pid WORKER_PID` shows what one does. If more of them do not help, the "
+                "limit is storage, "
+                "or the cores that the job may use.",
+                known, batch, view.a_unit, rest);
   action.not_when =
       "num_workers already equals the cores that the job may use: then make the work of a batch smaller instead";
 }
@@ -72,10 +82,23 @@ void set_decode(Action& action, const StepView& view, const LoaderFacts& facts) 
   set_workers(action, view, facts);
   const std::string function = function_at(facts.place);
   if (function.empty()) return;
-  action.detail += fmt::format(
-      " Most of a batch is spent in {}; if it does not compute there, it waits (a lock, a "
-      "server): `py-spy dump --pid PID` tells.",
-      function);
+  if (!facts.waiting) {
+    action.detail += fmt::format(
+        " Most of a batch is spent in {}; if it does not compute there, it waits (a lock, a "
+        "server): `py-spy dump --pid PID` tells.",
+        function);
+  } else if (*facts.waiting >= kWaits) {
+    action.detail += fmt::format(
+        " Most of a batch is spent in {}, which waits there (a read, a lock, a server) in {} of its time. "
+        "More workers wait in parallel.",
+        function, percent_text(*facts.waiting));
+    return;
+  } else {
+    action.detail += fmt::format(
+        " Most of a batch is spent in {}, which computes, or is ready to, in {} of its time, so more workers help as "
+        "long as there are cores.",
+        function, percent_text(1 - *facts.waiting));
+  }
   action.command +=
       fmt::format("# and make {} cheaper: decode once and store the result, or use a faster decoder\n", function);
 }

@@ -1,6 +1,8 @@
 // The repair of a slow data loader, by what it spends its time on. Part of dataloader_starvation.
 #pragma once
 
+#include <optional>
+
 #include "diagnosis/loader_work.h"
 #include "diagnosis/rule.h"
 
@@ -15,6 +17,8 @@ struct LoaderFacts {
   double rest_ns = 0;  // the step without it
   int workers = 0;     // there are, as far as their turns tell; 0: not known
   Location place;      // the user's function that takes the time, when known
+  // From sampled stacks: the share of that function's time in which it was not on a processor.
+  std::optional<double> waiting;
 };
 
 inline constexpr int kMostWorkers = 16;

@@ -13,7 +13,7 @@ namespace accel::format {
 
 inline constexpr char kFileMagic[8] = {'A', 'C', 'C', 'E', 'L', 'T', 'R', '\n'};
 inline constexpr std::uint16_t kMajorVersion = 1;         // a reader refuses a file with a greater one
-inline constexpr std::uint16_t kMinorVersion = 1;         // grows with every new table or column
+inline constexpr std::uint16_t kMinorVersion = 2;         // grows with every new table or column
 inline constexpr std::uint32_t kChunkMagic = 0x4b4e4341;  // "ACNK"
 inline constexpr std::uint16_t kSchemaTable = 0;
 inline constexpr std::uint32_t kMaxChunkBytes = 16U << 20;  // of a payload, packed or not: bounds the reader's memory

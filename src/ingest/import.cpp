@@ -8,6 +8,7 @@
 #include "ingest/catalog.h"
 #include "ingest/foreign_formats.h"
 #include "ingest/importer.h"
+#include "ingest/native_stacks.h"
 #include "ingest/open_input.h"
 #include "trace/window.h"
 
@@ -152,6 +153,7 @@ Result<TraceStore> read_opened(Result<Opened> opened, const std::string& path, c
       return Error{ErrorCode::not_a_trace, describe_unknown(opened->head), path};
     return store;
   }
+  native_binary::add_stacks_of_capture(*store, path, native_binary::kImporter.read);
   if (const Result<void> ok = apply_filters(*store, options, path); !ok) return ok.error();
   return store;
 }

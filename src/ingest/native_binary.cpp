@@ -14,6 +14,7 @@
 #include "ingest/catalog.h"
 #include "ingest/importer.h"
 #include "ingest/native_device.h"
+#include "ingest/native_stacks.h"
 #include "trace/processor.h"
 #include "trace/trace_builder.h"
 
@@ -64,6 +65,9 @@ class Import {
     if (table == "launch") device_.launches(rows);
     if (table == "device_event") device_.events(rows);
     if (table == "call") device_.calls(rows, pid_);
+    if (table == "function") stacks_.functions(rows);
+    if (table == "frame") stacks_.frames(rows);
+    if (table == "stack") stacks_.stacks(rows);
     return true;
   }
 
@@ -115,6 +119,7 @@ class Import {
   TraceBuilder& builder_;
   TraceBatch batch_;
   DeviceImport device_;
+  StackImport stacks_;
   std::unordered_map<std::uint64_t, Name> names_;
   std::unordered_map<std::uint64_t, ArgsId> args_;
   std::unordered_map<std::uint64_t, std::int64_t> tids_;  // thread number -> tid
@@ -311,6 +316,7 @@ void Import::notes(const NativeRows& rows) {
       {"thinned", NoteCode::recorder_thinned},
       {"cost", NoteCode::recorder_cost},
       {"sampler_absent", NoteCode::counters_absent},
+      {"stacks_absent", NoteCode::counters_absent},
       {"shared_memory", NoteCode::shared_memory_small},
       {"action", NoteCode::action_not_carried_out},
       {"no_agreement", NoteCode::ranks_did_not_agree},
@@ -399,6 +405,8 @@ void Import::settle_times() {
     if (longest >= 0) longest *= 1000;
   }
   device_.settle(clock);
+  if (std::string stacks = stacks_.settle(clock); !stacks.empty())
+    builder_.process().options[std::string(kPythonStacks)] = std::move(stacks);
   if (window_begin_ != format::kNoU64 && window_end_ != format::kNoU64) {
     builder_.process().recorded = Interval{clock.to_ns(window_begin_), clock.to_ns(window_end_)};
   }

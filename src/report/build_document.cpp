@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "report/build_parts.h"
 #include "report/not_measured.h"
+#include "trace/python_stacks.h"
 
 namespace accel::report {
 namespace {
@@ -66,7 +67,8 @@ void build_job(Build& build) {
   job.ranks.push_back(rank_entry(build.store));
   for (const auto& [key, value] : process.versions) job.versions[valid_utf8(key)] = valid_utf8(value);
   for (const auto& [key, value] : process.options) {
-    if (key != "topology") job.environment[valid_utf8(key)] = valid_utf8(value);  // a text of many lines
+    if (key != "topology" && key != kPythonStacks)
+      job.environment[valid_utf8(key)] = valid_utf8(value);  // a text of many lines
   }
   if (!process.backend.empty()) job.environment["backend"] = valid_utf8(process.backend);
   build.reasons["job.world_size"] = "the input does not state it";

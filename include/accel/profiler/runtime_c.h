@@ -283,6 +283,29 @@ ACCEL_RUNTIME_API accel_status accel_capture_path(char* path, size_t size);
 ACCEL_RUNTIME_API accel_status accel_device_pause(void);
 ACCEL_RUNTIME_API accel_status accel_device_resume(void);
 
+/* ---- Python ---- */
+
+typedef struct accel_python {
+  uint32_t struct_size;    /* sizeof(accel_python) of the caller */
+  uint32_t version;        /* PY_VERSION_HEX; 0: none any more */
+  const void* interpreter; /* PyInterpreterState_Main() */
+  const void* code_type;   /* &PyCode_Type */
+} accel_python;
+
+/* Cost: some ns; in a window 1 % of a core at most, on a thread of the library's own. From now on windows note at
+ * random moments, some hundred a second, where the training thread stands in its Python code. It is read from outside,
+ * through the kernel: the interpreter is asked nothing and its lock is not taken. ACCEL_INVALID_ARGUMENT: the layout of
+ * this version is not known. Compare a stack of accel_python_stack with one that you know before you believe it, and
+ * call this with version 0 when they differ and before the interpreter ends. */
+ACCEL_RUNTIME_API accel_status accel_python_use(const accel_python* python);
+/* Cost: about 20 us. The Python stack of a thread of this process (gettid), the innermost frame first, as lines
+ * "  FILE(LINE): FUNCTION"; the calling thread may ask for its own. Needs no lock of the interpreter, so it works while
+ * another thread hangs with it. */
+ACCEL_RUNTIME_API accel_status accel_python_stack(int64_t tid, char* text, size_t size);
+/* Cost: some ns. While a window is open: the main thread of another process of the same interpreter, a worker of the
+ * data loader, is looked at too. At most 64. */
+ACCEL_RUNTIME_API accel_status accel_python_worker(int32_t pid);
+
 #ifdef __cplusplus
 }
 #endif

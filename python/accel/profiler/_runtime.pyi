@@ -122,6 +122,19 @@ def record(number: int, value: float) -> int: ...
 
 def mark(text: str) -> int: ...
 
+def use_python(on: bool) -> int:
+    """
+    Windows sample Python stacks from now on; 0: the layout of this version is known.
+    """
+
+def python_stack(tid: int) -> str:
+    """
+    The stack of a thread, read from outside, innermost frame first, lines of '  file(line): function'. About 20 us.
+    """
+
+def python_worker(pid: int) -> int:
+    """A loader's worker process: looked at too while a window is open."""
+
 def rule_add(text: str) -> tuple[int, int, str, str]:
     """(status, column, message, remedy)"""
 

@@ -4,6 +4,7 @@
 
 #include "accel/profiler/runtime_c.h"
 #include "runtime/cupti/activity.h"
+#include "runtime/python/python_sampler.h"
 #include "runtime/session/session.h"
 
 using accel::runtime::session;
@@ -96,6 +97,31 @@ accel_status accel_device_pause(void) {
 }
 accel_status accel_device_resume(void) {
   accel::runtime::cupti::activity().resume();
+  return ACCEL_OK;
+}
+
+accel_status accel_python_use(const accel_python* python) {
+  accel_python read = {sizeof(accel_python), 0, nullptr, nullptr};
+  if (!read_struct(python, read)) return ACCEL_INVALID_ARGUMENT;
+  const bool known = accel::runtime::python::layout_of(read.version) != nullptr && read.interpreter != nullptr &&
+                     read.code_type != nullptr;
+  if (read.version != 0 && !known) return ACCEL_INVALID_ARGUMENT;
+  accel::runtime::python::python_sampler().use({read.version, reinterpret_cast<std::uintptr_t>(read.interpreter),
+                                                reinterpret_cast<std::uintptr_t>(read.code_type)});
+  return ACCEL_OK;
+}
+
+accel_status accel_python_stack(int64_t tid, char* text, size_t size) {
+  const accel::runtime::python::Interpreter interpreter = accel::runtime::python::python_sampler().interpreter();
+  if (text == nullptr || size < 2) return ACCEL_INVALID_ARGUMENT;
+  text[0] = 0;
+  if (interpreter.version == 0) return ACCEL_DISABLED;
+  return accel::runtime::python::stack_as_text(interpreter, tid, text, size) ? ACCEL_OK : ACCEL_INVALID_ARGUMENT;
+}
+
+accel_status accel_python_worker(int32_t pid) {
+  if (pid <= 0) return ACCEL_INVALID_ARGUMENT;
+  accel::runtime::python::python_sampler().add_worker(pid);
   return ACCEL_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/python/python_sampler.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/topology/topology.h"
 
@@ -24,7 +25,8 @@ constexpr ChunkFile::Room kRooms[] = {{NativeTable::Meta, 64, 4096},   {NativeTa
                                       {NativeTable::Counter, 2048, 0}, {NativeTable::Curve, 1024, 0},
                                       {NativeTable::Cost, 4, 0},       {NativeTable::Note, 32, 8192},
                                       {NativeTable::Mark, 64, 8192},   {NativeTable::Window, 4, 1024},
-                                      {NativeTable::End, 1, 64}};
+                                      {NativeTable::End, 1, 64},       {NativeTable::Function, 256, 32768},
+                                      {NativeTable::Frame, 512, 0},    {NativeTable::Stack, 1024, 0}};
 constexpr std::size_t kRoomCount = sizeof kRooms / sizeof kRooms[0];
 
 }  // namespace
@@ -51,12 +53,14 @@ Capture* Capture::make(const CaptureIdentity& identity, const Sources& sources, 
   capture->file_.meta("asked_by", identity.asked_by);
   sources.args->rewind();
   if (identity.device && identity.level >= 2) capture->device_.open(*capture, *sources.names, identity.device_calls);
+  capture->python_.open();
   capture->flush(false);
   return capture;
 }
 
 void Capture::destroy(Capture* capture) {
   capture->device_.abandon();
+  capture->python_.abandon();
   const std::size_t bytes = capture->block_bytes_;
   capture->~Capture();
   ::munmap(capture, bytes);
@@ -103,6 +107,7 @@ void Capture::write_args() {
 void Capture::write_steps() {
   StepRecord step;
   while (steps_.pop(step)) {
+    if (step.tid != training_tid_) python::python_sampler().training_thread(training_tid_ = step.tid);
     if (step.phase == WindowPlan::Phase::warmup) continue;
     cost_.step_in_window(step.end - step.begin);
     make_room(NativeTable::Step, 0);
@@ -195,6 +200,7 @@ bool Capture::drain(std::uint64_t keep_from) {
   const bool full = sources_.recorder->drain(sink());
   write_steps();
   device_.drain(keep_from);
+  python_.drain(*this, keep_from);
   return full;
 }
 
@@ -266,6 +272,7 @@ void Capture::write_cost(std::uint64_t begin, std::uint64_t end) {
 void Capture::finish(std::uint64_t begin, std::uint64_t end, const WindowPlan& plan, std::uint32_t warmup,
                      const char* ended_by, RunCurve* curve) {
   device_.close(*this, keep_from_, std::strcmp(ended_by, "hang") == 0);
+  python_.close(*this, keep_from_);
   if (std::strcmp(ended_by, "hang") == 0) {
     sources_.recorder->open_scopes(sink());
     note("hang", 2, 1,

@@ -11,6 +11,7 @@
 #include "runtime/session/chunk_file.h"
 #include "runtime/session/cost_meter.h"
 #include "runtime/session/device_window.h"
+#include "runtime/session/python_window.h"
 #include "runtime/session/run_record.h"
 #include "runtime/session/step_ring.h"
 #include "runtime/session/window_plan.h"
@@ -89,6 +90,8 @@ class Capture {
   ChunkFile file_;
   StepRing steps_;
   DeviceWindow device_;
+  PythonWindow python_;
+  std::uint32_t training_tid_ = 0;
   CostMeter cost_;
   struct Tally {
     std::uint32_t name;

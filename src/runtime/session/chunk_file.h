@@ -69,7 +69,7 @@ class ChunkFile {
   void forget() { file_.close(); }
 
  private:
-  static constexpr std::size_t kTables = 15;
+  static constexpr std::size_t kTables = 22;
   void write_identity(const RecordIdentity& identity);
 
   format::NativeFile file_;

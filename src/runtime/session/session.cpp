@@ -13,6 +13,7 @@
 
 #include "runtime/buffer/clock.h"
 #include "runtime/cupti/other_tool.h"
+#include "runtime/python/python_sampler.h"
 #include "runtime/session/guard.h"
 #include "runtime/session/host_signal.h"
 #include "runtime/session/notify.h"
@@ -307,6 +308,7 @@ void Session::child_of_fork() {
   take(Event::fork_child);
   __atomic_store_n(&accel_runtime_active, 0U, __ATOMIC_RELEASE);
   recorder_.fall_silent();
+  python::python_sampler().use({});
   socket_.forget();
   Capture* capture = capture_.exchange(nullptr);
   if (capture != nullptr) capture->forget_file();

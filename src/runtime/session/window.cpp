@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "runtime/buffer/clock.h"
+#include "runtime/python/python_sampler.h"
 #include "runtime/sampler/sampler_thread.h"
 #include "runtime/session/guard.h"
 #include "runtime/session/mapped.h"
@@ -96,7 +97,8 @@ void Session::watch_time(Capture& capture, std::int64_t now) {
 }
 
 std::int64_t Session::own_cpu_ns() const {
-  return CostMeter::thread_cpu_ns() + (samplers_ == nullptr ? 0 : samplers_->cost_ns());
+  return CostMeter::thread_cpu_ns() + (samplers_ == nullptr ? 0 : samplers_->cost_ns()) +
+         python::python_sampler().cost_ns();
 }
 
 // Keeps what the level promises: fewer samples, then without the scopes of the name that has the most, then no more.

@@ -1,4 +1,5 @@
 #include "support/synthetic_job.h"
+#include "trace/python_stacks.h"
 
 namespace accel {
 namespace {
@@ -68,6 +69,74 @@ TEST(DataloaderStarvation, SuggestsTheWorkersThatTheTimesCallFor) {
 TEST(DataloaderStarvation, KnowsARangeThatTheUserNamed) {
   const auto outcome = loading_job("data_loading", 12'000).diagnose();
   EXPECT_TRUE(outcome.fires("dataloader_starvation"));
+}
+
+// loading_job(loader, 12'000) with stacks at even distances in each wait, three of four in decode().
+SyntheticJob::Outcome sampled_job(std::string_view loader, bool workers, int samples) {
+  SyntheticJob::Outcome outcome{loading_job(loader, 12'000).store(), {}, {}};
+  const std::string top = "/home/me/train.py(90): <module>";
+  const std::string next = "torch/utils/data/dataloader.py(725): _BaseDataLoaderIter.__next__";
+  const std::string worker = "torch/utils/data/_utils/worker.py(374): _worker_loop";
+  PythonStacks stacks;
+  const auto add = [&](double at_us, const std::vector<std::string>& frames, std::int64_t pid, std::uint8_t state) {
+    std::uint32_t inner = PythonStacks::kNone;
+    for (const std::string& frame : frames) {
+      stacks.frames.push_back({inner, frame});
+      inner = static_cast<std::uint32_t>(stacks.frames.size() - 1);
+    }
+    const std::int64_t time = outcome.store.time_range.start_ns + static_cast<std::int64_t>(at_us * 1000);
+    stacks.samples.push_back({time, pid, pid, inner, state});
+  };
+  for (int step = 0; step < 5; ++step) {
+    for (int i = 0; i < samples; ++i) {
+      const double at = step * (12'000 + 40 * 20 + 5) + 12'000.0 * (i + 0.5) / samples;
+      const bool augments = i % 4 == 3;
+      add(at,
+          {top, workers ? worker : next, "torch/utils/data/_utils/fetch.py(54): _MapDatasetFetcher.fetch",
+           "/home/me/data.py(50): Pictures.__getitem__",
+           augments ? "/home/me/data.py(30): augment" : "/home/me/data.py(12): decode"},
+          workers ? 99 : 1, augments ? 1 : 2);
+      if (!workers) continue;
+      // A worker without work, and this process: neither tells where the time goes.
+      add(at, {top, worker, "multiprocessing/queues.py(113): Queue.get"}, 98, 2);
+      add(at, {top, next}, 1, 2);
+    }
+  }
+  outcome.store.process.options[std::string(kPythonStacks)] = stacks.to_text();
+  outcome.results = std::move(*run_analyses(outcome.store, {}));
+  outcome.diagnosis = diagnose(outcome.store, outcome.results, {});
+  return outcome;
+}
+
+TEST(DataloaderStarvation, NamesTheFunctionThatMostOfTheWaitGoesInto) {
+  for (const bool workers : {false, true}) {
+    const auto outcome = sampled_job(workers ? kMulti : kSingle, workers, 20);
+    const Finding* finding = outcome.find("dataloader_starvation");
+    ASSERT_NE(finding, nullptr);
+    EXPECT_NE(finding->title.find("75 % of it in decode at data.py:12"), std::string::npos) << finding->title;
+    const auto place = std::find_if(finding->where.begin(), finding->where.end(),
+                                    [](const Location& where) { return where.name.ends_with("): decode"); });
+    ASSERT_NE(place, finding->where.end());
+    EXPECT_EQ(place->file, "/home/me/data.py");
+    EXPECT_EQ(place->line, 12);
+    EXPECT_NE(finding->action.detail.find("decode() at /home/me/data.py:12"), std::string::npos);
+    EXPECT_EQ(finding->action.detail.find("py-spy"), std::string::npos) << "the stacks are known";
+    const auto share = [&](std::string_view function) {
+      for (const auto& evidence : finding->evidence) {
+        if (evidence.text.starts_with("share of the wait in " + std::string(function))) return evidence.value;
+      }
+      return -1.0;
+    };
+    EXPECT_NEAR(share("Pictures.__getitem__"), 100, 0.01);
+    EXPECT_NEAR(share("augment"), 25, 0.01);
+  }
+}
+
+TEST(DataloaderStarvation, SaysNoShareOfFewSamples) {
+  const auto outcome = sampled_job(kSingle, false, 2);
+  const Finding* finding = outcome.find("dataloader_starvation");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->title.find("decode"), std::string::npos);
 }
 
 }  // namespace

@@ -50,6 +50,12 @@ class NativeImport : public testing::Test {
     append(NativeTable::Step, native::StepRow{41, 1000, 10000, 3000, 0.5, 64, -1, 78, 3},
            native::StepRow{42, 10000, 20000, 3000, 0.4, 64, -1, 78, 3});
     append(NativeTable::Counter, native::CounterRow{4000, 1.5, 4});
+    append(NativeTable::Function, native::FunctionRow{1, "main", "/work/train.py"},
+           native::FunctionRow{2, "fetch", "/usr/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py"});
+    append(NativeTable::Frame, native::FrameRow{1, 0, 1, 12}, native::FrameRow{2, 1, 2, 54},
+           native::FrameRow{3, 9, 8, 0});  // of a function and a caller that were lost
+    append(NativeTable::Stack, native::StackRow{4000, 2, 77, 78, 2}, native::StackRow{6000, 3, 90, 90, 9},
+           native::StackRow{7000, 5, 90, 90, 0});  // a frame that was lost: nothing is known
     append(NativeTable::Curve, native::CurveRow{1, 200, 600, 50, 2.0, 64, -1, 1, 2},
            native::CurveRow{3, 600, 1000, format::kNoI64, 1.5, 32, 4, 1, 1});
     append(NativeTable::Cost, native::CostRow{1000, 20000, 1.25, 1.0, 0.25, 0.5, 8});
@@ -92,6 +98,22 @@ TEST_F(NativeImport, scopes_become_slices_with_times_of_day_names_threads_and_sh
   EXPECT_EQ(store.text(store.threads.name[0]), "trainer");
   ASSERT_TRUE(store.process.recorded.has_value());
   EXPECT_EQ(store.process.recorded->length_ns(), 9500);
+}
+
+TEST_F(NativeImport, sampled_stacks_become_frames_below_their_callers) {
+  const Result<TraceStore> read = import_trace(written(), {});
+  ASSERT_TRUE(read.ok());
+  const std::string epoch = std::to_string(kEpoch / 1'000'000);
+  EXPECT_EQ(read->process.options.at("accel_python_stacks"),
+            "f -1 /work/train.py(12): main\n"
+            "f 0 torch/utils/data/_utils/fetch.py(54): fetch\n"
+            "f -1 (function lost)\n"
+            "s " +
+                epoch +
+                "002000 77 78 1 2\n"
+                "s " +
+                epoch + "003000 90 90 2 0\n")
+      << "a state of a newer recorder is not known";
 }
 
 TEST_F(NativeImport, numbers_become_counters_and_notes_of_the_recorder_become_notes) {

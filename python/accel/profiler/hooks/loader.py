@@ -27,7 +27,11 @@ def install(session):
             steps.loader_ends(0, sampler)
             return fed_again
         start = time.perf_counter_ns()
-        if recorder.is_active() and not session.ops.running:  # torch's own range is in its trace
+        active = recorder.is_active()
+        if active:
+            for worker in getattr(self, "_workers", ()):
+                recorder.python_worker(worker.pid)
+        if active and not session.ops.running:  # torch's own range is in its trace
             with scope_of(type(self)):
                 batch = original(self)
         else:
