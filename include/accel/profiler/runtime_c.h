@@ -293,7 +293,7 @@ typedef struct accel_python {
 } accel_python;
 
 /* Cost: some ns; in a window 1 % of a core at most, on a thread of the library's own. From now on windows note at
- * random moments, some hundred a second, where the training thread stands in its Python code. It is read from outside,
+ * random moments, 20 to 500 a second, where the training thread stands in its Python code. It is read from outside,
  * through the kernel: the interpreter is asked nothing and its lock is not taken. ACCEL_INVALID_ARGUMENT: the layout of
  * this version is not known. Compare a stack of accel_python_stack with one that you know before you believe it, and
  * call this with version 0 when they differ and before the interpreter ends. */
