@@ -68,6 +68,7 @@ class Import {
     if (table == "function") stacks_.functions(rows);
     if (table == "frame") stacks_.frames(rows);
     if (table == "stack") stacks_.stacks(rows);
+    if (table == "collective") collectives(rows);
     return true;
   }
 
@@ -107,6 +108,7 @@ class Import {
   void windows(const NativeRows& rows);
   void curve(const NativeRows& rows);
   void cost(const NativeRows& rows);
+  void collectives(const NativeRows& rows);
   StringId text_of(std::uint64_t name);
   ThreadIndex thread_of(std::uint64_t number);
   ThreadIndex thread_of_tid(std::int64_t tid);
@@ -370,6 +372,66 @@ void Import::cost(const NativeRows& rows) {
     char text[32];
     const auto [end, error] = std::to_chars(text, text + sizeof text, percent, std::chars_format::fixed, 2);
     if (error == std::errc()) builder_.process().options["cost_percent"] = std::string(text, end);
+  }
+}
+
+// "AllReduce" as PyTorch calls the range around it: nccl:all_reduce.
+std::string range_of(std::string_view function) {
+  std::string range = "nccl:";
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    const bool upper = function[i] >= 'A' && function[i] <= 'Z';
+    if (upper && i > 0) range += '_';
+    range += upper ? static_cast<char>(function[i] - 'A' + 'a') : function[i];
+  }
+  return range;
+}
+
+// Each operation is the range on the host in which NCCL launched it, with what describes it.
+void Import::collectives(const NativeRows& rows) {
+  const auto begin = rows.column("begin");
+  const auto end = rows.column("end");
+  const auto communicator = rows.column("communicator");
+  const auto sequence = rows.column("sequence");
+  const auto bytes = rows.column("bytes");
+  const auto peer = rows.column("peer");
+  const auto rank = rows.column("rank");
+  const auto ranks = rows.column("ranks");
+  const auto tid = rows.column("tid");
+  const auto function = rows.column("function");
+  const auto dtype = rows.column("dtype");
+  const auto algorithm = rows.column("algorithm");
+  const auto group = rows.column("group");
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    const std::string_view name = function.text(row);
+    SliceRow slice;
+    slice.start_ns = static_cast<std::int64_t>(begin.u64(row));  // ticks until settle_times
+    slice.dur_ns =
+        end.u64(row) >= begin.u64(row) && end.u64(row) != format::kNoU64 ? static_cast<std::int64_t>(end.u64(row)) : -1;
+    slice.name = batch_.intern(range_of(name));
+    slice.thread = thread_of_tid(tid.i64(row));
+    slice.kind = SliceKind::annotation;
+    CollectiveRow collective;
+    collective.op = batch_.add_slice(slice, static_cast<const OpDetailRow*>(nullptr));
+    collective.sequence = sequence.u64(row) == format::kNoU64 ? kNotRecorded : sequence.i64(row);
+    const std::string_view type = dtype.text(row).starts_with("nccl") ? dtype.text(row).substr(4) : dtype.text(row);
+    const std::int64_t size = type.ends_with("64") ? 8 : type.ends_with("32") ? 4 : type.ends_with("16") ? 2 : 1;
+    const std::int64_t elements = bytes.u64(row) > 0 && bytes.i64(row) > 0 ? bytes.i64(row) / size : kNotRecorded;
+    collective.in_elements = collective.out_elements = elements;
+    collective.group_size = ranks.i64(row) > 0 ? ranks.i64(row) : kNotRecorded;
+    const bool sends = name == "Send";
+    const bool point_to_point = sends || name == "Recv";
+    collective.source_rank = point_to_point ? (sends ? rank.i64(row) : peer.i64(row)) : kNotRecorded;
+    collective.destination_rank = point_to_point ? (sends ? peer.i64(row) : rank.i64(row)) : kNotRecorded;
+    collective.name = batch_.intern(range_of(name).substr(5));
+    collective.dtype = batch_.intern(type);
+    char id[24] = {};
+    const auto [stop, error] = std::to_chars(id, id + sizeof id - 1, communicator.u64(row), 16);
+    collective.group_name = batch_.intern(error == std::errc() ? std::string_view(id, stop) : std::string_view());
+    std::string description(group.text(row));
+    if (!algorithm.text(row).empty())
+      description += (description.empty() ? "" : " ") + std::string(algorithm.text(row));
+    collective.group_description = batch_.intern(description);
+    batch_.collectives.push(collective);
   }
 }
 

@@ -54,6 +54,7 @@ Capture* Capture::make(const CaptureIdentity& identity, const Sources& sources, 
   sources.args->rewind();
   if (identity.device && identity.level >= 2) capture->device_.open(*capture, *sources.names, identity.device_calls);
   capture->python_.open();
+  capture->nccl_.open(*capture, identity.device && identity.level >= 2);
   capture->flush(false);
   return capture;
 }
@@ -61,6 +62,7 @@ Capture* Capture::make(const CaptureIdentity& identity, const Sources& sources, 
 void Capture::destroy(Capture* capture) {
   capture->device_.abandon();
   capture->python_.abandon();
+  capture->nccl_.abandon();
   const std::size_t bytes = capture->block_bytes_;
   capture->~Capture();
   ::munmap(capture, bytes);
@@ -201,6 +203,7 @@ bool Capture::drain(std::uint64_t keep_from) {
   write_steps();
   device_.drain(keep_from);
   python_.drain(*this, keep_from);
+  nccl_.drain(keep_from);
   return full;
 }
 
@@ -273,6 +276,7 @@ void Capture::finish(std::uint64_t begin, std::uint64_t end, const WindowPlan& p
                      const char* ended_by, RunCurve* curve) {
   device_.close(*this, keep_from_, std::strcmp(ended_by, "hang") == 0);
   python_.close(*this, keep_from_);
+  nccl_.close(*this, keep_from_);
   if (std::strcmp(ended_by, "hang") == 0) {
     sources_.recorder->open_scopes(sink());
     note("hang", 2, 1,

@@ -11,6 +11,7 @@
 #include "runtime/session/chunk_file.h"
 #include "runtime/session/cost_meter.h"
 #include "runtime/session/device_window.h"
+#include "runtime/session/nccl_window.h"
 #include "runtime/session/python_window.h"
 #include "runtime/session/run_record.h"
 #include "runtime/session/step_ring.h"
@@ -92,6 +93,7 @@ class Capture {
   DeviceWindow device_;
   PythonWindow python_;
   std::uint32_t training_tid_ = 0;
+  NcclWindow nccl_;
   CostMeter cost_;
   struct Tally {
     std::uint32_t name;
