@@ -35,7 +35,7 @@ def shares(finding):
 @pytest.mark.parametrize("words, level", [(("workers=0",), 2), (("workers=1",), 2), (("workers=1", "start=spawn"), 1),
                                           (("workers=0", "how=holds"), 1)])
 def test_the_function_that_a_wait_goes_into_is_named_with_file_line_and_share(torch_python, tmp_path, words, level):
-    job = run(torch_python, tmp_path / "captures", str(JOBS / "decoding.py"), *words, options=["--level", str(level), "--steps", "20"])
+    job = run(torch_python, tmp_path / "captures", str(JOBS / "decoding.py"), *words, "steps=90", options=["--level", str(level), "--steps", "40"])
     finding = starvation(job)
     seen = shares(finding)
     share, line, samples = seen["decode"]
