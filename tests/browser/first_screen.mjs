@@ -25,7 +25,7 @@ const kPlanted = [
 // Jobs of several ranks: folder, set, ranks, words of the sentence, rule and words of the first action; none: even ranks.
 const kJobs = [
   ["ddp", "ddp_straggler", 4, /held up by rank 2: its host does something outside of every op/, "straggler_rank", /the host of rank 2/],
-  ["ddp", "ddp_even", 4, /no rank holds the others up/, "exposed_communication", /reduction of gradients/],
+  ["ddp", "ddp_even", 4, /no rank is reliably later/, "exposed_communication", /reduction of gradients/],
   ["nccl2", "host_straggler", 2, /held up by rank 1: its host/, "straggler_rank", /the host of rank 1/],
   ["nccl2", "device_imbalance", 2, /held up by rank 1: more work on its device/, "collective_imbalance", /rank 1 the same device work/],
   ["nccl2", "unoverlapped", 2, /no rank holds the others up/, "exposed_communication", /reduction of gradients/],
