@@ -1,5 +1,7 @@
 #include "cli/find_traces.h"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -74,6 +76,31 @@ Result<void> search(const std::string& folder, std::vector<Candidate>& found) {
   return {};
 }
 
+// A pattern that no shell has expanded (it was quoted, or came from a program's list) stands for what it matches.
+std::vector<std::string> expanded(const std::string& path) {
+  std::error_code ignored;
+  if (path.find_first_of("*?[") == std::string::npos || fs::exists(path, ignored)) return {path};
+  std::vector<std::string> matches;
+  glob_t found{};
+  if (::glob(path.c_str(), 0, nullptr, &found) == 0) matches.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return matches.empty() ? std::vector<std::string>{path} : matches;
+}
+
+Result<void> add(const std::string& path, std::vector<Candidate>& candidates) {
+  std::error_code error;
+  if (path != "-" && !fs::exists(path, error))
+    return Error{ErrorCode::not_found, error ? error.message() : "there is no such file or folder", path};
+  if (path == "-" || !fs::is_directory(path, error)) {
+    candidates.push_back({path, "", true});
+    return {};
+  }
+  const std::size_t before = candidates.size();
+  if (auto searched = search(path, candidates); !searched) return searched.error();
+  if (candidates.size() > before) return {};
+  return Error{ErrorCode::not_a_trace, "the folder holds no file that looks like a trace (.json, .json.gz, ...)", path};
+}
+
 // A second report of one name becomes name-2.
 void name_all(std::vector<Candidate>& candidates) {
   std::set<std::string> taken;
@@ -104,20 +131,9 @@ std::string report_name(const std::string& path) {
 
 Result<std::vector<Candidate>> find_traces(const std::vector<std::string>& paths) {
   std::vector<Candidate> candidates;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    if (path != "-" && !fs::exists(path, error)) {
-      return Error{ErrorCode::not_found, error ? error.message() : "there is no such file or folder", path};
-    }
-    if (path != "-" && fs::is_directory(path, error)) {
-      const std::size_t before = candidates.size();
-      if (auto searched = search(path, candidates); !searched) return searched.error();
-      if (candidates.size() == before) {
-        return Error{ErrorCode::not_a_trace, "the folder holds no file that looks like a trace (.json, .json.gz, ...)",
-                     path};
-      }
-    } else {
-      candidates.push_back({path, "", true});
+  for (const std::string& asked : paths) {
+    for (const std::string& path : expanded(asked)) {
+      if (auto added = add(path, candidates); !added) return added.error();
     }
   }
   name_all(candidates);

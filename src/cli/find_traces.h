@@ -16,7 +16,8 @@ struct Candidate {
 };
 
 // Folders are searched with their subfolders (hidden ones and links to folders are left out) for files that an importer
-// may read, by name; the order is that of the names. A path that does not exist is an error.
+// may read, by name; the order is that of the names. A pattern (*.json) stands for the files that match it. A path that
+// does not exist is an error.
 Result<std::vector<Candidate>> find_traces(const std::vector<std::string>& paths);
 
 // launch_bound.before.json.gz -> launch_bound.before
