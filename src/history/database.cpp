@@ -12,6 +12,9 @@
 namespace accel::history {
 namespace {
 
+constexpr const char* kDamaged =
+    "the kernel database is damaged; put an earlier copy in its place, or make it anew from the captures";
+
 constexpr int kApplication = 0x414b5044;  // "AKPD"
 constexpr int kVersion = 1;
 constexpr int kBusyMs = 10'000;
@@ -66,8 +69,7 @@ Error Database::error(const char* what) const {
     case SQLITE_NOTADB:
       return {ErrorCode::not_a_trace, "this is no kernel database: no SQLite file", path_};
     case SQLITE_CORRUPT:
-      return {ErrorCode::unreadable,
-              "the kernel database is damaged; take a copy of before, or make it anew from the captures", path_};
+      return {ErrorCode::unreadable, kDamaged, path_};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorCode::io, "another process holds the kernel database; try again", path_};
@@ -146,10 +148,7 @@ Result<void> Database::check_schema() {
                              version.number(0), kVersion),
                  path_};
   }
-  const auto damaged = [&] {
-    return Error{ErrorCode::unreadable,
-                 "the kernel database is damaged; take a copy of before, or make it anew from the captures", path_};
-  };
+  const auto damaged = [&] { return Error{ErrorCode::unreadable, kDamaged, path_}; };
   Statement check(handle_, "PRAGMA quick_check(1)");
   if (!check.step()) return error("reading failed");
   if (check.text(0) != "ok") return damaged();

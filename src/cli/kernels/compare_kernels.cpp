@@ -75,10 +75,12 @@ int print_json(const history::RunComparison& comparison, const std::vector<Regre
   return 0;
 }
 
+std::string earlier_runs(std::size_t count) { return fmt::format("{} earlier run{}", count, count == 1 ? "" : "s"); }
+
 void print_head(const history::RunComparison& comparison) {
   const history::RunRow& run = *comparison.run;
-  fmt::print("Run {} ({}) against {} earlier run(s){}\n", run.id,
-             report::visible_text(run.label.empty() ? run.source : run.label), comparison.earlier.size(),
+  fmt::print("Run {} ({}) against {}{}\n", run.id, report::visible_text(run.label.empty() ? run.source : run.label),
+             earlier_runs(comparison.earlier.size()),
              run.device.empty() ? "" : " on " + report::visible_text(run.device));
   if (comparison.earlier.empty()) {
     fmt::print("There is nothing to compare it with yet: record a second run on the same device.\n");
@@ -120,8 +122,8 @@ int compare_kernels(const KernelsOptions& options) {
   }
   print_head(*comparison);
   for (const Regression& one : changes) {
-    fmt::print("\n{}  {:.2f}x  {} -> {}  (id {}; {} earlier run(s), the slowest {}; {} in this run)\n", word(one),
-               one.ratio(), time_text(one.before_ns), time_text(one.now_ns), one.kernel->id, one.earlier_runs,
+    fmt::print("\n{}  {:.2f}x  {} -> {}  (id {}; {}, the slowest {}; {} in this run)\n", word(one), one.ratio(),
+               time_text(one.before_ns), time_text(one.now_ns), one.kernel->id, earlier_runs(one.earlier_runs),
                time_text(one.highest_before_ns), time_text(one.total_ns));
     fmt::print("  {}\n  {}\n", work_text(one.kernel->identity.work), kernel_text(*one.kernel));
     if (one.before != nullptr) fmt::print("  before: {}\n", kernel_text(*one.before));

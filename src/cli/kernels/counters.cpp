@@ -69,8 +69,8 @@ ordered_json json_of(const KernelCounters& one) {
 }
 
 void print(const KernelCounters& one) {
-  fmt::print("{}{}, {} launch(es)\n", report::visible_text(one.short_name),
-             one.grid.empty() ? "" : "  grid " + one.grid, one.launches);
+  fmt::print("{}{}, {} launch{}\n", report::visible_text(one.short_name), one.grid.empty() ? "" : "  grid " + one.grid,
+             one.launches, one.launches == 1 ? "" : "es");
   const std::vector<CounterReading> readings = read_counters(one.values());
   const auto why = reasons(readings, one.short_name);
   for (const CounterReading* reason : why)
