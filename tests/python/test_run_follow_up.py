@@ -1,4 +1,4 @@
-"""run --baseline, and run --experiment cached_batch."""
+"""run --baseline, run --experiment cached_batch, and what a run without a line of the user's code says."""
 
 import json
 import subprocess
@@ -54,3 +54,16 @@ def test_options_that_do_not_go_together_are_said_before_the_command_starts(bare
         done = subprocess.run([bare_python.parent / "accel-profiler", "run", *words, "--", "echo", "started"], capture_output=True, text=True,
                               cwd=tmp_path)
         assert done.returncode == 2 and said in done.stderr and "started" not in done.stdout, done
+
+
+def test_a_finding_without_a_line_comes_with_the_command_that_gets_it(bare_python, tmp_path):
+    subprocess.run([bare_python.parent / "accel-profiler", "analyze", CAPTURE, "-o", tmp_path / "run/report"], check=True, capture_output=True)
+    asked = """
+from types import SimpleNamespace
+for detail in (None, "stacks"):
+    print(how_to_get_lines(report_of(Path("run")), SimpleNamespace(detail=detail, steps=7, after=20), ["python", "my train.py", "lr=1"]))
+"""
+    said = follow_up(bare_python, tmp_path, asked).stdout.splitlines()
+    assert said[0].startswith("accel-profiler: finding 1 has no line of your code")
+    assert said[1] == "  accel-profiler run --steps 7 --after 20 --detail stacks -- python 'my train.py' lr=1"
+    assert said[2] == "None"
