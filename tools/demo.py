@@ -19,13 +19,14 @@ RECORDED = PROJECT / "tests/golden/pytorch-2.11_h200/launch_bound.before.json.gz
 TRAIN = PROJECT / "examples/demo/train.py"
 OUT = PROJECT / "build/demo"
 RULE = "step >= 20 and p50(dataloader_wait_ratio, 10) > 0.2"
+WINDOW = 40  # steps: long enough for samples of the stacks to tell the line
 LEFT_OUT = 10
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recorded", action="store_true")
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=300)
     options = parser.parse_args()
     python = None if options.recorded else python_with_torch()
     if python is None:
@@ -64,7 +65,7 @@ def live(python: Path, steps: int) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     shutil.rmtree(OUT, ignore_errors=True)
     print(f"1. Training, with the recorder asleep until: {RULE}\n", flush=True)
-    run = subprocess.run([python.parent / "accel-profiler", "run", "-o", OUT, "--trigger", RULE, "--", python, TRAIN, f"steps={steps}"],
+    run = subprocess.run([python.parent / "accel-profiler", "run", "-o", OUT, "--trigger", RULE, "--steps", str(WINDOW), "--", python, TRAIN, f"steps={steps}"],
                          env=environment, stdout=subprocess.PIPE, text=True)
     print(run.stdout, flush=True)
     report = OUT / "report/report.json"

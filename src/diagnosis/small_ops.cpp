@@ -118,14 +118,15 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
   const double idle_ns = input.facts.host_idle.inside_ns(IntervalSet::from_unsorted(std::move(ops.between)));
   claim_host_idle(claim, view, earlier, idle_ns * input.facts.host_idle.undisturbed_share);
   // Ops are recorded with the records of the ops inside them; small ones hold nearly all of those.
-  const double recorded_ns = std::max(0.0, view.measured.compute_ns - view.undisturbed.compute_ns);
-  claim.compute_ns = std::max(0.0, ops.small_ns / steps - recorded_ns);
+  const double recorded_ns =
+      std::clamp(view.measured.compute_ns - view.undisturbed.compute_ns, 0.0, ops.small_ns / steps);
+  claim.compute_ns = ops.small_ns / steps - recorded_ns;
   cut_to_left(claim, view, earlier);
   const double cost_ns = claim.total_ns();
   if (view.share(cost_ns) < kFindingShare) return {};
 
   Finding finding = new_finding(view, "small_ops", cost_ns);
-  const double per_op_ns = claim.compute_ns * steps / ops.small;
+  const double per_op_ns = cost_ns * steps / ops.small;
   finding.title = fmt::format("{} {} goes into {} ops that hardly compute, {} each ({})", ms_text(cost_ns), view.a_unit,
                               count_text(ops.small / steps), ms_text(per_op_ns), percent_text(finding.share_of_step));
   const DeviceEventId example(ops.example);
@@ -139,7 +140,7 @@ std::vector<Finding> run(const DiagnosisInput& input, std::span<const Finding> e
     add_evidence(finding, fmt::format("of it the recording's own, per {}", view.unit), recorded_ns / 1e6, "ms");
   add_evidence(finding, fmt::format("time between them per {}, as it would be without the recording", view.unit),
                (claim.idle(IdleCause::host_compute) + claim.idle(IdleCause::launch_latency)) / 1e6, "ms");
-  add_evidence(finding, "mean time of a small op", per_op_ns / 1e3, "us");
+  add_evidence(finding, "mean time of a small op, as recorded", ops.small_ns / ops.small / 1e3, "us");
   const SliceId launch = input.store.device_events.launch[ops.example];
   const SliceId op = input.store.enclosing_op(launch);
   finding.where.push_back(locate(input.store, op.valid() ? op : launch));

@@ -13,7 +13,7 @@ def demo(*words, **environment):
 
 
 def test_the_live_demo_finds_the_planted_loader_and_holds_the_gain_against_the_one_foretold(torch_python):
-    done = demo("--steps", "45", ACCEL_TORCH_PYTHON=str(torch_python))
+    done = demo("--steps", "120", ACCEL_TORCH_PYTHON=str(torch_python))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "dataloader_starvation" in done.stdout and "foretold" in done.stdout and "measured" in done.stdout, done.stdout
 
