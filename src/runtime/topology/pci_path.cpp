@@ -94,12 +94,13 @@ std::size_t cards_in(const char* folder, NetworkCard* cards, std::size_t count, 
   std::size_t seen = 0;
   for (const dirent* entry = ::readdir(entries); entry != nullptr && count < most && seen < kMostEntries;
        entry = ::readdir(entries), ++seen) {
-    if (entry->d_name[0] == '.' || std::strlen(entry->d_name) >= sizeof cards[0].name) continue;
+    const std::size_t length = std::strlen(entry->d_name);
+    if (entry->d_name[0] == '.' || length >= sizeof cards[0].name) continue;
     char link[400];
     std::snprintf(link, sizeof link, "%s/%s/device", folder, entry->d_name);
     const PciPlace place = place_behind(link);
     if (place.path[0] == 0 || !is_pci(place.path) || taken(cards, count, place)) continue;
-    std::snprintf(cards[count].name, sizeof cards[0].name, "%s", entry->d_name);
+    std::memcpy(cards[count].name, entry->d_name, length + 1);
     cards[count++].place = place;
   }
   ::closedir(entries);
