@@ -50,7 +50,7 @@ class NativeImport : public testing::Test {
     append(NativeTable::Step, native::StepRow{41, 1000, 10000, 3000, 0.5, 64, -1, 78, 3},
            native::StepRow{42, 10000, 20000, 3000, 0.4, 64, -1, 78, 3});
     append(NativeTable::Counter, native::CounterRow{4000, 1.5, 4});
-    append(NativeTable::Function, native::FunctionRow{1, "main", "/work/train.py"},
+    append(NativeTable::Function, native::FunctionRow{1, "main", "/home/u/train.py"},
            native::FunctionRow{2, "fetch", "/usr/lib/python3.11/site-packages/torch/utils/data/_utils/fetch.py"});
     append(NativeTable::Frame, native::FrameRow{1, 0, 1, 12}, native::FrameRow{2, 1, 2, 54},
            native::FrameRow{3, 9, 8, 0});  // of a function and a caller that were lost
@@ -105,7 +105,7 @@ TEST_F(NativeImport, sampled_stacks_become_frames_below_their_callers) {
   ASSERT_TRUE(read.ok());
   const std::string epoch = std::to_string(kEpoch / 1'000'000);
   EXPECT_EQ(read->process.options.at("accel_python_stacks"),
-            "f -1 /work/train.py(12): main\n"
+            "f -1 /home/u/train.py(12): main\n"
             "f 0 torch/utils/data/_utils/fetch.py(54): fetch\n"
             "f -1 (function lost)\n"
             "s " +
